@@ -1,0 +1,3 @@
+module github.com/gpuctl/gpuctl/e2e
+
+go 1.26
