@@ -39,6 +39,9 @@ type Action struct {
 	// Needs are IDs of actions that must be done first. An ID that is not in the
 	// plan is already satisfied.
 	Needs []string `json:"needs,omitempty"`
+	// After are IDs that must have ended, well or badly, before this one starts:
+	// a gate over the whole cluster does not fall with one bad machine.
+	After []string `json:"after,omitempty"`
 	// Barrier: after it the machine (and the cluster) is observed and planned again.
 	Barrier bool `json:"barrier,omitempty"`
 	// Consent, when set, must be among the consents given.
