@@ -1,0 +1,270 @@
+// Package config reads gpuctl.yaml: what the user wants. It is strict (an
+// unknown field is an error with its line, column and the nearest right name),
+// tells all errors at once, and holds no secret in clear: secrets are named by
+// reference only.
+package config
+
+// APIVersion and Kind are what the first two lines of gpuctl.yaml say.
+const (
+	APIVersion = "gpuctl.dev/v1alpha1"
+	Kind       = "Cluster"
+)
+
+// Config is one gpuctl.yaml. Load and Parse return it checked and with defaults filled in.
+//
+// A field tagged gpuctl:"later" is part of the format and refused with "not
+// supported yet" when it is given: nothing is ignored silently.
+type Config struct {
+	APIVersion string   `yaml:"apiVersion" jsonschema:"required,enum=gpuctl.dev/v1alpha1"`
+	Kind       string   `yaml:"kind" jsonschema:"required,enum=Cluster"`
+	Metadata   Metadata `yaml:"metadata" jsonschema:"required"`
+	Spec       Spec     `yaml:"spec" jsonschema:"required"`
+}
+
+// Metadata names the cluster.
+type Metadata struct {
+	// Name names the cluster: local state, kubeconfig context. RFC 1123 label.
+	Name string `yaml:"name" jsonschema:"required"`
+}
+
+// Spec is what the cluster should be. Everything but the machines has a default.
+type Spec struct {
+	// Set is the tested set of versions ("26.7"), or the path of a file of one's own, which is marked untested. Empty means the newest set of this gpuctl.
+	Set string `yaml:"set,omitempty"`
+	// SSH holds what is the same for every machine; a machine may say otherwise.
+	SSH SSH `yaml:"ssh,omitempty"`
+	// Kubernetes is the k3s half.
+	Kubernetes Kubernetes `yaml:"kubernetes,omitempty"`
+	// Groups are kinds of machines that share settings.
+	Groups []Group `yaml:"groups,omitempty"`
+	// GPU is the NVIDIA half: toolkit, operator, the runtime path.
+	GPU GPU `yaml:"gpu,omitempty"`
+	// Addons are Helm charts to install beside the GPU Operator.
+	Addons []Addon `yaml:"addons,omitempty" gpuctl:"later"`
+	// Machines are the rented machines.
+	Machines []Machine `yaml:"machines,omitempty"`
+	// MachinesFrom takes the machines from elsewhere instead.
+	MachinesFrom *MachinesFrom `yaml:"machinesFrom,omitempty"`
+	// Sources are mirrors of what is downloaded; empty means the upstream places.
+	Sources Sources `yaml:"sources,omitempty"`
+	// Proxy is the HTTP proxy the machines must use to reach the internet.
+	Proxy Proxy `yaml:"proxy,omitempty" gpuctl:"later"`
+}
+
+// SSH says how to reach the machines. Empty fields mean what ssh_config says.
+type SSH struct {
+	// User is the login name.
+	User string `yaml:"user,omitempty"`
+	// Port is the TCP port of sshd, 1 to 65535.
+	Port int `yaml:"port,omitempty" jsonschema:"minimum=1,maximum=65535"`
+	// IdentityFile is the path of a private key; relative paths start at gpuctl.yaml, ~ is the home directory.
+	IdentityFile string `yaml:"identityFile,omitempty"`
+	// Jump is a comma-separated chain of jump hosts, [user@]host[:port].
+	Jump string `yaml:"jump,omitempty"`
+	// HostKeys: accept-new pins an unknown host's key at the first contact, strict refuses it. A changed key is never accepted.
+	HostKeys string `yaml:"hostKeys,omitempty" jsonschema:"enum=accept-new,enum=strict,default=accept-new"`
+	// SudoPassword says where the password for sudo comes from, where one is needed.
+	SudoPassword *Secret `yaml:"sudoPassword,omitempty"`
+}
+
+// Secret says where a secret is to be found. Exactly one field is set.
+type Secret struct {
+	// Env is the name of an environment variable.
+	Env string `yaml:"env,omitempty"`
+	// File is the path of a file; a trailing newline is not part of the secret.
+	File string `yaml:"file,omitempty"`
+	// Prompt asks on the terminal.
+	Prompt bool `yaml:"prompt,omitempty"`
+}
+
+// Kubernetes is what k3s should be.
+type Kubernetes struct {
+	// Version is the k3s release ("v1.36.3+k3s1"); empty means the set's.
+	Version string `yaml:"version,omitempty"`
+	// Datastore is etcd (embedded, can grow to several servers) or sqlite.
+	Datastore string `yaml:"datastore,omitempty" jsonschema:"enum=etcd,enum=sqlite,default=etcd"`
+	// TLSSANs are further names and addresses in the API server's certificate.
+	TLSSANs []string `yaml:"tlsSANs,omitempty"`
+	// Network is the pod network.
+	Network Network `yaml:"network,omitempty"`
+	// Disable are packaged components of k3s to leave out.
+	Disable []string `yaml:"disable,omitempty" jsonschema:"enum=coredns,enum=servicelb,enum=traefik,enum=local-storage,enum=metrics-server,enum=runtimes"`
+	// Config are further k3s configuration keys, per role.
+	Config K3sConfig `yaml:"config,omitempty"`
+	// Registries is the content of k3s's registries.yaml.
+	Registries map[string]any `yaml:"registries,omitempty" gpuctl:"later"`
+	// Existing is a cluster that gpuctl did not make.
+	Existing *Existing `yaml:"existing,omitempty" gpuctl:"later"`
+}
+
+// K3sConfig are keys of k3s's own configuration file, as k3s spells them.
+type K3sConfig struct {
+	// Server goes to the servers.
+	Server map[string]any `yaml:"server,omitempty"`
+	// Agent goes to the agents.
+	Agent map[string]any `yaml:"agent,omitempty"`
+}
+
+// Network says how pods on different machines reach each other.
+type Network struct {
+	// Backend is flannel's; auto takes vxlan between private addresses and wireguard-native where there are only public ones.
+	Backend string `yaml:"backend,omitempty" jsonschema:"enum=auto,enum=vxlan,enum=wireguard-native,enum=host-gw,default=auto"`
+	// Interface is the network interface between the machines; empty means found.
+	Interface string `yaml:"interface,omitempty"`
+	// UseAddress says which address of a machine the others use.
+	UseAddress string `yaml:"useAddress,omitempty" jsonschema:"enum=auto,enum=private,enum=public,default=auto"`
+}
+
+// Existing says how to reach a cluster that is there already.
+type Existing struct {
+	// Kubeconfig is the path of its kubeconfig.
+	Kubeconfig string `yaml:"kubeconfig,omitempty"`
+	// Server is its URL, joined with Token.
+	Server string `yaml:"server,omitempty"`
+	// Token is its join token.
+	Token *Secret `yaml:"token,omitempty"`
+}
+
+// Group is a kind of machine: what its machines share.
+type Group struct {
+	// Name is what a machine's group field says.
+	Name string `yaml:"name" jsonschema:"required"`
+	// Driver is the NVIDIA kernel driver.
+	Driver Driver `yaml:"driver,omitempty"`
+	// Sharing splits GPUs between pods.
+	Sharing *Sharing `yaml:"sharing,omitempty" gpuctl:"later"`
+	// Labels are put on the nodes.
+	Labels map[string]string `yaml:"labels,omitempty" gpuctl:"later"`
+	// Taints are put on the nodes, "key=value:NoSchedule".
+	Taints []string `yaml:"taints,omitempty" gpuctl:"later"`
+	// Hourly is the price of one machine per hour.
+	Hourly float64 `yaml:"hourly,omitempty" gpuctl:"later"`
+	// Spot marks machines that may be taken away.
+	Spot bool `yaml:"spot,omitempty" gpuctl:"later"`
+	// TerraformVariable is the variable that counts this group's machines.
+	TerraformVariable string `yaml:"terraformVariable,omitempty" gpuctl:"later"`
+}
+
+// Driver says what to do about the NVIDIA kernel driver.
+type Driver struct {
+	// Mode: auto keeps a good driver and installs a package otherwise; keep only checks; package installs; operator leaves it to the GPU Operator; none expects none.
+	Mode string `yaml:"mode,omitempty" jsonschema:"enum=auto,enum=keep,enum=package,enum=operator,enum=none,default=auto"`
+	// Branch is the driver branch ("580"); empty means the set's.
+	Branch string `yaml:"branch,omitempty"`
+	// Modules is the kernel module flavour; auto goes by GPU generation.
+	Modules string `yaml:"modules,omitempty" jsonschema:"enum=auto,enum=open,enum=proprietary,default=auto"`
+	// Reboot: never turns an action that needs a reboot into a finding.
+	Reboot string `yaml:"reboot,omitempty" jsonschema:"enum=allow,enum=never,default=allow"`
+}
+
+// Sharing splits GPUs between pods, one way at a time.
+type Sharing struct {
+	// TimeSlicing is the number of pods per GPU.
+	TimeSlicing int `yaml:"timeSlicing,omitempty"`
+	// MPS is the number of pods per GPU.
+	MPS int `yaml:"mps,omitempty"`
+	// MIG is the profile ("all-1g.10gb").
+	MIG string `yaml:"mig,omitempty"`
+}
+
+// GPU is the NVIDIA half of the cluster.
+type GPU struct {
+	// Toolkit is the NVIDIA Container Toolkit on the machines.
+	Toolkit Toolkit `yaml:"toolkit,omitempty"`
+	// Operator is the GPU Operator in the cluster.
+	Operator Operator `yaml:"operator,omitempty"`
+	// RuntimePath is how pods get their GPUs; empty means the set's.
+	RuntimePath string `yaml:"runtimePath,omitempty" jsonschema:"enum=cdi,enum=runtimeClass"`
+}
+
+// Toolkit is the NVIDIA Container Toolkit.
+type Toolkit struct {
+	// Version is the package version ("1.20.2-1"); empty means the set's.
+	Version string `yaml:"version,omitempty"`
+}
+
+// Operator is the GPU Operator's Helm release.
+type Operator struct {
+	// Enabled is on unless said otherwise.
+	Enabled *bool `yaml:"enabled,omitempty" jsonschema:"default=true"`
+	// Version is the chart version; empty means the set's.
+	Version string `yaml:"version,omitempty"`
+	// Values are further Helm values; they win over what gpuctl sets.
+	Values map[string]any `yaml:"values,omitempty"`
+}
+
+// Addon is a Helm chart.
+type Addon struct {
+	// Name is the chart's name in the set.
+	Name string `yaml:"name" jsonschema:"required"`
+	// Version is the chart version; empty means the set's.
+	Version string `yaml:"version,omitempty"`
+	// Values are Helm values.
+	Values map[string]any `yaml:"values,omitempty"`
+}
+
+// Machine is one rented machine. Empty fields mean what spec.ssh says, then ssh_config.
+type Machine struct {
+	// Name is the node's name in Kubernetes; empty means made from host.
+	Name string `yaml:"name,omitempty"`
+	// Role is server (control plane, runs workloads too) or agent.
+	Role string `yaml:"role,omitempty" jsonschema:"enum=server,enum=agent"`
+	// Group names the group whose settings apply.
+	Group string `yaml:"group,omitempty"`
+	// Host is an address, a DNS name or a Host of ssh_config.
+	Host string `yaml:"host" jsonschema:"required"`
+	// Port is the TCP port of sshd, 1 to 65535.
+	Port int `yaml:"port,omitempty" jsonschema:"minimum=1,maximum=65535"`
+	// User is the login name.
+	User string `yaml:"user,omitempty"`
+	// IdentityFile is the path of a private key.
+	IdentityFile string `yaml:"identityFile,omitempty"`
+	// Jump is a comma-separated chain of jump hosts, [user@]host[:port].
+	Jump string `yaml:"jump,omitempty"`
+	// HostKey pins the host key ("ssh-ed25519 AAAA...").
+	HostKey string `yaml:"hostKey,omitempty"`
+	// PrivateAddress is the address the other machines use; empty means found.
+	PrivateAddress string `yaml:"privateAddress,omitempty"`
+	// DataDir is where k3s keeps its data; empty means /var/lib/rancher/k3s.
+	DataDir string `yaml:"dataDir,omitempty"`
+	// GPUs is how many GPUs were promised; empty means not said.
+	GPUs *int `yaml:"gpus,omitempty" jsonschema:"minimum=0,maximum=1024"`
+	// GPUModel is a part of the promised model's name ("H100").
+	GPUModel string `yaml:"gpuModel,omitempty"`
+}
+
+// MachinesFrom takes the machines from another tool.
+type MachinesFrom struct {
+	// Terraform reads an output of a Terraform or OpenTofu directory.
+	Terraform *Terraform `yaml:"terraform,omitempty"`
+}
+
+// Terraform names an output that lists machines.
+type Terraform struct {
+	// Dir is the root module's directory; relative paths start at gpuctl.yaml.
+	Dir string `yaml:"dir" jsonschema:"required"`
+	// Output is the output's name; empty means gpuctl.
+	Output string `yaml:"output,omitempty" jsonschema:"default=gpuctl"`
+}
+
+// Sources are mirrors, for machines without a way to the upstream places.
+type Sources struct {
+	// K3s replaces https://github.com/k3s-io/k3s/releases/download.
+	K3s string `yaml:"k3s,omitempty"`
+	// Packages replaces https://nvidia.github.io/libnvidia-container.
+	Packages string `yaml:"packages,omitempty"`
+	// Charts replaces https://helm.ngc.nvidia.com/nvidia.
+	Charts string `yaml:"charts,omitempty"`
+	// Images is a registry that mirrors every upstream registry under its host name.
+	Images string `yaml:"images,omitempty"`
+}
+
+// Proxy is an HTTP proxy.
+type Proxy struct {
+	// HTTP is the proxy for http:// URLs.
+	HTTP string `yaml:"http,omitempty"`
+	// HTTPS is the proxy for https:// URLs.
+	HTTPS string `yaml:"https,omitempty"`
+	// No are hosts and networks reached without it, comma separated.
+	No string `yaml:"no,omitempty"`
+}

@@ -1,0 +1,54 @@
+package config
+
+import (
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// Inventory returns the machines of the file with the cluster's SSH settings
+// filled in where a machine says nothing.
+func (c Config) Inventory() inventory.Inventory {
+	inv := inventory.Inventory{Cluster: c.Metadata.Name}
+	ssh := c.Spec.SSH
+	for _, m := range c.Spec.Machines {
+		im := inventory.Machine{
+			Name: m.Name, Role: inventory.Role(m.Role), Group: m.Group,
+			Host: m.Host, Port: m.Port, User: m.User,
+			IdentityFile: m.IdentityFile, Jump: m.Jump, HostKey: m.HostKey,
+			PrivateAddress: m.PrivateAddress, DataDir: m.DataDir,
+			GPUs: m.GPUs, GPUModel: m.GPUModel,
+		}
+		im.User = or(im.User, ssh.User)
+		im.IdentityFile = or(im.IdentityFile, ssh.IdentityFile)
+		im.Jump = or(im.Jump, ssh.Jump)
+		if im.Port == 0 {
+			im.Port = ssh.Port
+		}
+		inv.Machines = append(inv.Machines, im)
+	}
+	return inv
+}
+
+// Group returns the settings of a group. The empty name, and a machine of no
+// group, get the defaults.
+func (c Config) Group(name string) Group {
+	for _, g := range c.Spec.Groups {
+		if g.Name == name {
+			return g
+		}
+	}
+	g := Group{Name: name}
+	g.setDefaults()
+	return g
+}
+
+// OperatorEnabled says whether the GPU Operator is wanted.
+func (c Config) OperatorEnabled() bool {
+	return c.Spec.GPU.Operator.Enabled == nil || *c.Spec.GPU.Operator.Enabled
+}
+
+func or(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
