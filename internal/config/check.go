@@ -1,0 +1,191 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"path"
+	"regexp"
+	"strings"
+)
+
+// checker holds values against what may reach ssh, k3s, Helm and file paths.
+type checker struct {
+	*decoder
+	patterns
+}
+
+// check adds a problem for every value that is well formed YAML and still wrong.
+func (c *Config) check(d *decoder) {
+	k := checker{d, newPatterns()}
+	if c.Metadata.Name != "" {
+		k.match(k.name, c.Metadata.Name, "metadata.name", "lower case letters, digits and '-', at most 63, starting and ending with a letter or digit")
+	} else if _, given := d.at["metadata.name"]; given {
+		k.problem("metadata.name", "is empty")
+	}
+	s := &c.Spec
+	k.ssh(s.SSH)
+	k.kubernetes(s.Kubernetes)
+	k.groups(s.Groups)
+	k.gpu(s.GPU)
+	k.sources(s.Sources)
+	k.where(s)
+	k.machines(s)
+}
+
+// problem adds a problem at the nearest position known for a field.
+func (k checker) problem(field, format string, args ...any) {
+	p := Problem{Field: field, Message: fmt.Sprintf(format, args...)}
+	for at := field; ; {
+		if pos, ok := k.at[at]; ok && pos.line > 0 {
+			p.Line, p.Column = pos.line, pos.column
+			break
+		}
+		cut := strings.LastIndexAny(at, ".[")
+		if cut < 0 {
+			break
+		}
+		at = at[:cut]
+	}
+	k.problems = append(k.problems, p)
+}
+
+func (k checker) match(re *regexp.Regexp, value, field, rule string) {
+	if value != "" && !re.MatchString(value) {
+		k.problem(field, "%q is not allowed here: %s", value, rule)
+	}
+}
+
+func (k checker) ssh(s SSH) {
+	k.match(k.user, s.User, "spec.ssh.user", userRule)
+	k.port(s.Port, "spec.ssh.port")
+	k.match(k.file, s.IdentityFile, "spec.ssh.identityFile", "a path without control characters")
+	k.jump(s.Jump, "spec.ssh.jump")
+	if s.SudoPassword != nil {
+		k.secret(*s.SudoPassword, "spec.ssh.sudoPassword")
+	}
+}
+
+func (k checker) secret(s Secret, field string) {
+	given := 0
+	for _, set := range []bool{s.Env != "", s.File != "", s.Prompt} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		k.problem(field, "says where the secret is: exactly one of env, file, prompt")
+	}
+	k.match(k.env, s.Env, field+".env", "the name of an environment variable, not the secret itself")
+	k.match(k.file, s.File, field+".file", "a path without control characters")
+}
+
+const (
+	userRule = "letters, digits, '.', '_' and '-', not starting with '-' or '.'"
+	hostRule = "an IP address, a DNS name or a Host of ssh_config; the user, the port and the protocol have no place in it"
+)
+
+func (k checker) port(p int, field string) {
+	if _, given := k.at[field]; given && (p < 1 || p > 65535) && !k.failed(field) {
+		k.problem(field, "%d is not a TCP port (1 to 65535)", p)
+	}
+}
+
+// failed says whether a field already has a problem: a second one would only repeat it.
+func (k checker) failed(field string) bool {
+	for _, p := range k.problems {
+		if p.Field == field {
+			return true
+		}
+	}
+	return false
+}
+
+func (k checker) host(h, field string) {
+	if h == "" || isAddress(h) {
+		return
+	}
+	k.match(k.patterns.host, h, field, hostRule)
+}
+
+// isAddress accepts IPv4 and IPv6, with a zone made of plain letters.
+func isAddress(h string) bool {
+	a, err := netip.ParseAddr(h)
+	return err == nil && !strings.ContainsFunc(a.Zone(), func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
+	})
+}
+
+func (k checker) jump(chain, field string) {
+	if chain == "" || chain == "none" {
+		return
+	}
+	for _, hop := range strings.Split(chain, ",") {
+		t, err := ParseTarget(hop)
+		if err != nil {
+			k.problem(field, "jump host %q: %v", hop, err)
+			continue
+		}
+		if t.Host == "" {
+			k.problem(field, "jump host %q: no host", hop)
+		}
+	}
+}
+
+func (k checker) kubernetes(s Kubernetes) {
+	if s.Version != "" && !regexp.MustCompile(`^v1\.\d{1,2}\.\d{1,2}(-rc\d+)?\+k3s\d+$`).MatchString(s.Version) {
+		k.problem("spec.kubernetes.version", "%q is not a k3s release; they look like v1.36.3+k3s1", s.Version)
+	}
+	for i, san := range s.TLSSANs {
+		k.host(san, fmt.Sprintf("spec.kubernetes.tlsSANs[%d]", i))
+	}
+	k.match(k.iface, s.Network.Interface, "spec.kubernetes.network.interface", "the name of a network interface, at most 15 characters")
+	k.noSecrets(s.Config.Server, "spec.kubernetes.config.server")
+	k.noSecrets(s.Config.Agent, "spec.kubernetes.config.agent")
+}
+
+func (k checker) groups(groups []Group) {
+	first := map[string]int{}
+	for i, g := range groups {
+		field := fmt.Sprintf("spec.groups[%d]", i)
+		k.match(k.name, g.Name, field+".name", "lower case letters, digits and '-'")
+		k.match(k.version, g.Driver.Branch, field+".driver.branch", "a driver branch such as 580")
+		if j, twice := first[g.Name]; twice && g.Name != "" {
+			k.problem(field+".name", "group %q stands here and in spec.groups[%d]", g.Name, j)
+		}
+		first[g.Name] = i
+	}
+}
+
+func (k checker) gpu(g GPU) {
+	k.match(k.version, g.Toolkit.Version, "spec.gpu.toolkit.version", "a package version such as 1.20.2-1")
+	k.match(k.version, g.Operator.Version, "spec.gpu.operator.version", "a chart version such as v25.10.1")
+	k.noSecrets(g.Operator.Values, "spec.gpu.operator.values")
+}
+
+func (k checker) sources(s Sources) {
+	for field, value := range map[string]string{"k3s": s.K3s, "packages": s.Packages, "charts": s.Charts, "images": s.Images} {
+		if value == "" {
+			continue
+		}
+		at := "spec.sources." + field
+		u, err := url.Parse(value)
+		switch {
+		case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+			k.problem(at, "must be a http:// or https:// URL")
+		case u.User != nil:
+			k.problem(at, "holds a user or a password; secrets do not stand in this file")
+		case strings.ContainsAny(value, "'\"\\`$ \t\n"):
+			k.problem(at, "holds a quote, a space or a '$'")
+		}
+	}
+}
+
+func (k checker) dataDir(dir, field string) {
+	if dir == "" {
+		return
+	}
+	if !regexp.MustCompile(`^(/[A-Za-z0-9._@+-]+)+$`).MatchString(dir) || path.Clean(dir) != dir {
+		k.problem(field, "%q is not an absolute path of plain letters", dir)
+	}
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Problem is one thing wrong with a file.
+type Problem struct {
+	// Line and Column start at 1; 0 means the file as a whole.
+	Line, Column int
+	// Field is where in the file, "spec.machines[1].host".
+	Field string
+	// Message says what is wrong, and what would be right where that is known.
+	Message string
+}
+
+// InvalidError is every problem of one file, in the order of the file. It never
+// quotes the value of a field whose name is that of a secret.
+type InvalidError struct {
+	// File is the file's name as given to Parse.
+	File     string
+	Problems []Problem
+}
+
+// Error is one line per problem: "gpuctl.yaml:12:5: spec.ssh.usr: unknown field; did you mean \"user\"?".
+func (e *InvalidError) Error() string {
+	var lines []string
+	for _, p := range e.Problems {
+		at := e.File
+		if p.Line > 0 {
+			at = fmt.Sprintf("%s:%d:%d", e.File, p.Line, p.Column)
+		}
+		if p.Field != "" {
+			at += ": " + p.Field
+		}
+		lines = append(lines, at+": "+p.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (e *InvalidError) sort() {
+	sort.SliceStable(e.Problems, func(i, j int) bool {
+		a, b := e.Problems[i], e.Problems[j]
+		if a.Line != b.Line {
+			return a.Line < b.Line
+		}
+		return a.Column < b.Column
+	})
+}
+
+// nearest returns the name closest to got, or "" if none is close enough to be
+// what was meant: at most a third of its letters differ.
+func nearest(got string, names []string) string {
+	best, bestDistance := "", len(got)/3+2
+	for _, n := range names {
+		if strings.EqualFold(n, got) {
+			return n
+		}
+		if d := distance(strings.ToLower(got), strings.ToLower(n)); d < bestDistance {
+			best, bestDistance = n, d
+		}
+	}
+	return best
+}
+
+// distance is the number of letters to insert, delete or replace (Levenshtein).
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
+}
