@@ -20,7 +20,7 @@ func (c *Config) check(d *decoder) {
 	k := checker{d, newPatterns()}
 	if c.Metadata.Name != "" {
 		k.match(k.name, c.Metadata.Name, "metadata.name", "lower case letters, digits and '-', at most 63, starting and ending with a letter or digit")
-	} else if _, given := d.at["metadata.name"]; given {
+	} else if _, given := d.at["metadata.name"]; given && !k.failed("metadata.name") {
 		k.problem("metadata.name", "is empty")
 	}
 	s := &c.Spec

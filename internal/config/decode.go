@@ -86,6 +86,9 @@ func (d *decoder) decodeStruct(n ast.Node, v reflect.Value, field string) {
 			d.unknown(e, at, names(v.Type()))
 		case f.Tag.Get("gpuctl") == "later" && !isNull(e.value):
 			d.fail(e.node, at, "not supported yet: a later version of gpuctl acts on it")
+		case isNull(e.value) && isRequired(f):
+			d.at[at] = positionOf(e.node)
+			d.fail(e.node, at, "is empty")
 		default:
 			d.at[at] = positionOf(e.node)
 			d.decode(e.value, v.FieldByIndex(f.Index), at)
@@ -111,7 +114,12 @@ func (d *decoder) decodeSlice(n ast.Node, v reflect.Value, field string) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), len(seq.Values), len(seq.Values)))
 	for i, item := range seq.Values {
-		d.decode(item, v.Index(i), fmt.Sprintf("%s[%d]", field, i))
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if isNull(item) {
+			d.fail(item, at, "is empty")
+			continue
+		}
+		d.decode(item, v.Index(i), at)
 	}
 }
 
@@ -170,10 +178,14 @@ func (d *decoder) checkRequired(n ast.Node, v reflect.Value, field string) {
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
 		at := join(field, yamlName(f))
-		if _, given := d.at[at]; !given && strings.Contains(f.Tag.Get("jsonschema"), "required") {
+		if _, given := d.at[at]; !given && isRequired(f) {
 			d.fail(n, at, "is missing")
 		}
 	}
+}
+
+func isRequired(f reflect.StructField) bool {
+	return strings.HasPrefix(f.Tag.Get("jsonschema"), "required")
 }
 
 // checkEnum holds a string, or every string of a list, to the enum= values of its tag.
