@@ -1,0 +1,113 @@
+package state
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gpuctl/gpuctl/internal/event"
+)
+
+// Run is the record of one run: events.jsonl, report.json and debug.log in a
+// directory of its own, mode 0600, without secrets. It is an event.Sink.
+type Run struct {
+	// ID is when the run began and a random end, "20261201T050702Z-9f3a"; it sorts by time.
+	ID       string
+	path     string
+	redactor *Redactor
+
+	mu     sync.Mutex
+	events *os.File
+	debug  *os.File
+	failed error
+}
+
+// NewRun begins a record and makes it the latest. What r knows is masked.
+func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
+	end := make([]byte, 2)
+	if _, err := rand.Read(end); err != nil {
+		return nil, fmt.Errorf("naming the run: %w", err)
+	}
+	run := &Run{ID: now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(end), redactor: r}
+	run.path = filepath.Join(d.path, "runs", run.ID)
+	if err := os.Mkdir(run.path, 0o700); err != nil {
+		return nil, fmt.Errorf("recording the run: %w", err)
+	}
+	var err error
+	if run.events, err = create(run.path, "events.jsonl"); err != nil {
+		return nil, err
+	}
+	if run.debug, err = create(run.path, "debug.log"); err != nil {
+		return nil, errors.Join(err, run.events.Close())
+	}
+	// A file and no symbolic link: Windows lets few users make those.
+	if err := replace(filepath.Join(d.path, "latest"), []byte(run.ID+"\n")); err != nil {
+		return nil, errors.Join(err, run.Close())
+	}
+	return run, nil
+}
+
+func create(dir, name string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("recording the run: %w", err)
+	}
+	return f, nil
+}
+
+// Path is the run's directory.
+func (r *Run) Path() string { return r.path }
+
+// Emit appends the event. A record that cannot be written does not stop the
+// run; Close tells.
+func (r *Run) Emit(e event.Event) {
+	e.Text, e.Reason, e.Error = r.redactor.String(e.Text), r.redactor.String(e.Reason), r.redactor.String(e.Error)
+	line, err := json.Marshal(e)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		_, err = r.events.Write(append(line, '\n'))
+	}
+	if err != nil && r.failed == nil {
+		r.failed = err
+	}
+}
+
+// Debug is the debug log, redacted line by line.
+func (r *Run) Debug() io.Writer { return r.redactor.Writer(r.debug) }
+
+// WriteReport keeps v as report.json.
+func (r *Run) WriteReport(v any) error {
+	data, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return fmt.Errorf("writing the report: %w", err)
+	}
+	return replace(filepath.Join(r.path, "report.json"), []byte(r.redactor.String(string(data))+"\n"))
+}
+
+// Close ends the record and returns the first error of writing it.
+func (r *Run) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := errors.Join(r.failed, r.events.Close(), r.debug.Close()); err != nil {
+		return fmt.Errorf("recording the run: %w", err)
+	}
+	return nil
+}
+
+// Latest is the directory of the newest run; fs.ErrNotExist when there was none.
+func (d Dir) Latest() (string, error) {
+	id, err := os.ReadFile(filepath.Join(d.path, "latest"))
+	if err != nil {
+		return "", fmt.Errorf("finding the latest run: %w", err)
+	}
+	return filepath.Join(d.path, "runs", filepath.Base(strings.TrimSpace(string(id)))), nil
+}

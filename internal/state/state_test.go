@@ -1,0 +1,132 @@
+package state
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gpuctl/gpuctl/internal/event"
+)
+
+func open(t *testing.T) Dir {
+	t.Helper()
+	d, err := OpenAt(filepath.Join(t.TempDir(), "lab"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpenFollowsXDG(t *testing.T) {
+	root := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", root)
+	d, err := Open("lab")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d.Path() != filepath.Join(root, "gpuctl", "lab") {
+		t.Errorf("state is at %s", d.Path())
+	}
+	info, err := os.Stat(d.Path())
+	if err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestRunRecordHoldsNoSecret(t *testing.T) {
+	d := open(t)
+	if _, err := d.Latest(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("latest of no run: %v", err)
+	}
+	var r Redactor
+	secret := `pa"ss\wörd`
+	run, err := d.NewRun(time.Date(2026, 12, 1, 5, 7, 2, 0, time.UTC), &r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(secret)
+	r.Add("K10abc")
+	r.Add("K10abc::server:def")
+	run.Emit(event.Event{Kind: event.ActionFailed, Machine: "gpu-1", Error: "token K10abc::server:def and " + secret, Reason: secret, Text: secret})
+	slog.New(slog.NewTextHandler(run.Debug(), nil)).Info("ran", "out", secret+"\n", "t", "K10abc")
+	if err := run.WriteReport(map[string]string{"error": secret}); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Close(); err != nil {
+		t.Fatal(err)
+	}
+	latest, err := d.Latest()
+	if err != nil || latest != run.Path() {
+		t.Errorf("latest is %s, %v", latest, err)
+	}
+	for _, name := range []string{"events.jsonl", "debug.log", "report.json"} {
+		path := filepath.Join(latest, name)
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := string(data); strings.Contains(s, "K10") || strings.Contains(s, "wörd") || !strings.Contains(s, Mask) {
+			t.Errorf("%s: %s", name, s)
+		}
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+func TestRedactorMasksLinesOfAKey(t *testing.T) {
+	var r Redactor
+	r.Add("-----BEGIN-----\nMIIabcdefghijklmnop\n-----END-----\n")
+	if got := r.String("tail: MIIabcdefghijklmnop"); got != "tail: "+Mask {
+		t.Error(got)
+	}
+	if _, err := io.WriteString(r.Writer(io.Discard), "x"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLockNamesItsHolder(t *testing.T) {
+	d := open(t)
+	lock, err := d.Lock("gpuctl apply")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.Lock("gpuctl reset")
+	var locked *LockedError
+	if !errors.As(err, &locked) || locked.Holder.PID != os.Getpid() || locked.Holder.Command != "gpuctl apply" {
+		t.Fatalf("the second run got %v", err)
+	}
+	if !strings.Contains(err.Error(), "since 20") {
+		t.Errorf("no time in %q", err)
+	}
+	if err := lock.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := d.Lock("gpuctl reset")
+	if err != nil {
+		t.Fatalf("after unlock: %v", err)
+	}
+	if err := again.Unlock(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestKubeconfigIsPrivate(t *testing.T) {
+	d := open(t)
+	for _, text := range []string{"one", "two"} {
+		if err := d.WriteKubeconfig([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(d.Kubeconfig())
+	info, _ := os.Stat(d.Kubeconfig())
+	if err != nil || string(data) != "two" || info.Mode().Perm() != 0o600 {
+		t.Errorf("%q %v %v", data, info.Mode(), err)
+	}
+}
