@@ -16,7 +16,7 @@ const (
 // blocks only what needs it.
 type Fact[T any] struct {
 	State State `json:"state"`
-	Value T     `json:"value,omitempty"`
+	Value T     `json:"value,omitzero"`
 	// Why is the reason of StateUnknown: "timeout after 20s", "denied: ...".
 	Why string `json:"why,omitempty"`
 }

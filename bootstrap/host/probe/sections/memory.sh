@@ -1,0 +1,2 @@
+grep -E '^(MemTotal|MemAvailable|SwapTotal):' /proc/meminfo
+echo "CPUs: $(grep -c '^processor' /proc/cpuinfo)"
