@@ -5,6 +5,8 @@ go 1.26
 require (
 	github.com/ProtonMail/go-crypto v1.5.2
 	github.com/google/go-containerregistry v0.22.1
+	golang.org/x/crypto v0.41.0
+	golang.org/x/sync v0.22.0
 	golang.org/x/sys v0.47.0
 	sigs.k8s.io/yaml v1.6.0
 )
@@ -18,7 +20,5 @@ require (
 	github.com/opencontainers/image-spec v1.1.1 // indirect
 	github.com/sirupsen/logrus v1.9.4 // indirect
 	go.yaml.in/yaml/v2 v2.4.2 // indirect
-	golang.org/x/crypto v0.41.0 // indirect
-	golang.org/x/sync v0.22.0 // indirect
 	gotest.tools/v3 v3.5.2 // indirect
 )

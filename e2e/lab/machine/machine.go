@@ -16,7 +16,7 @@ import (
 // Labels by which a lab finds its machines again.
 const (
 	LabelName  = "gpuctl.lab.machine"
-	LabelIP    = "gpuctl.lab.ip"
+	LabelIP    = "gpuctl.lab.ip" // all addresses, joined by commas
 	LabelPort  = "gpuctl.lab.port"
 	LabelReach = "gpuctl.lab.reach"
 )
@@ -31,6 +31,8 @@ type Machine struct {
 	// IP is the address that other machines of its network and, as far as
 	// Reach goes, the host reach it at. It stays the same over reboots.
 	IP string
+	// IPs are its addresses in all its networks; IP is the first.
+	IPs []string
 	// Port is sshd's.
 	Port int
 	// Reach is what the host may reach.
@@ -53,26 +55,36 @@ type Place struct {
 	DNS string
 }
 
-// Create makes a machine with an address in networks[0] and attaches it to the
-// others, without starting it.
-func Create(ctx context.Context, p Place, spec Spec, networks []Network, ip string) (*Machine, error) {
+// Link is a machine's place in a network.
+type Link struct {
+	Network
+	IP string
+}
+
+// Create makes a machine with the given links, without starting it. The first
+// link holds its default route.
+func Create(ctx context.Context, p Place, spec Spec, links []Link) (*Machine, error) {
 	spec = spec.withDefaults()
+	var ips []string
+	for _, l := range links {
+		ips = append(ips, l.IP)
+	}
 	m := &Machine{
-		Name: spec.Name, IP: ip, Port: spec.SSHPort, Reach: spec.Reach,
+		Name: spec.Name, IP: ips[0], IPs: ips, Port: spec.SSHPort, Reach: spec.Reach,
 		engine: p.Engine, container: "gpuctl-" + p.Lab + "-" + spec.Name,
 	}
-	if err := m.create(ctx, p, spec, networks); err != nil {
+	if err := m.create(ctx, p, spec, links); err != nil {
 		return nil, fmt.Errorf("creating machine %s: %w", spec.Name, err)
 	}
 	return m, nil
 }
 
-func (m *Machine) create(ctx context.Context, p Place, spec Spec, networks []Network) error {
+func (m *Machine) create(ctx context.Context, p Place, spec Spec, links []Link) error {
 	args := []string{
 		"create", "--name", m.container, "--hostname", m.Name,
-		"--label", dockerd.Label + "=" + p.Lab, "--label", LabelName + "=" + m.Name, "--label", LabelIP + "=" + m.IP,
+		"--label", dockerd.Label + "=" + p.Lab, "--label", LabelName + "=" + m.Name, "--label", LabelIP + "=" + strings.Join(m.IPs, ","),
 		"--label", LabelPort + "=" + strconv.Itoa(m.Port), "--label", LabelReach + "=" + string(m.Reach),
-		"--network", networks[0].Name, "--ip", m.IP,
+		"--network", links[0].Name, "--ip", m.IP,
 		// A reboot from inside ends the container; the engine starts it again.
 		"--restart", "unless-stopped",
 	}
@@ -95,12 +107,12 @@ func (m *Machine) create(ctx context.Context, p Place, spec Spec, networks []Net
 		return err
 	}
 	var gateways []string
-	for i, n := range networks {
-		gateways = append(gateways, n.Gateway)
+	for i, l := range links {
+		gateways = append(gateways, l.Gateway)
 		if i == 0 {
 			continue
 		}
-		if _, err := m.engine.Run(ctx, "network", "connect", n.Name, m.container); err != nil {
+		if _, err := m.engine.Run(ctx, "network", "connect", "--ip", l.IP, l.Name, m.container); err != nil {
 			return err
 		}
 	}
@@ -124,7 +136,8 @@ func All(ctx context.Context, e *dockerd.Engine, lab string) ([]*Machine, error)
 		if err != nil {
 			return nil, fmt.Errorf("listing machines of lab %s: port of %s: %w", lab, f[0], err)
 		}
-		found = append(found, &Machine{Name: f[1], IP: f[2], Port: port, Reach: Reach(f[4]), engine: e, container: f[0]})
+		ips := strings.Split(f[2], ",")
+		found = append(found, &Machine{Name: f[1], IP: ips[0], IPs: ips, Port: port, Reach: Reach(f[4]), engine: e, container: f[0]})
 	}
 	return found, nil
 }

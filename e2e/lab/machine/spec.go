@@ -54,6 +54,8 @@ type Spec struct {
 type File struct {
 	Content []byte
 	Mode    fs.FileMode // 0644 if zero
+	// Link makes it a symbolic link to this target instead.
+	Link string
 }
 
 // Network is a network that machines are attached to.
@@ -117,6 +119,9 @@ func pack(files map[string]File) (*bytes.Buffer, error) {
 			f.Mode = 0o644
 		}
 		header := &tar.Header{Name: strings.TrimPrefix(path, "/"), Mode: int64(f.Mode.Perm()), Size: int64(len(f.Content))}
+		if f.Link != "" {
+			header.Typeflag, header.Linkname, header.Size, f.Content = tar.TypeSymlink, f.Link, 0, nil
+		}
 		if err := w.WriteHeader(header); err != nil {
 			return nil, fmt.Errorf("packing %s: %w", path, err)
 		}

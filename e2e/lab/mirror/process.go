@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// Start makes sure that a mirror serves c in a process of its own, started by
-// program (`program mirror ...`), and returns its address. A mirror that runs
+// Start makes sure that a mirror serves c in a process of its own and returns
+// its address. program is the built command cmd/mirror. A mirror that runs
 // already is kept if it is of the same build. host is the address to listen
 // at; the port is the one of the last time if that is free, else any.
 func Start(ctx context.Context, program, host string, c Config) (address string, err error) {
@@ -46,7 +46,7 @@ func (c Config) start(ctx context.Context, program string) (string, error) {
 		return "", err
 	}
 	defer log.Close()
-	cmd := exec.Command(program, "mirror", // not bound to ctx: it outlives this process
+	cmd := exec.Command(program, // not bound to ctx: it outlives this process
 		"--dir", c.Dir, "--blobs", c.Blobs, "--listen", c.Listen, "--build", c.Build)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
