@@ -1,5 +1,201 @@
 package diag
 
+// clusterProblems are failures of the control plane, etcd and the container runtime.
 func clusterProblems() []Problem {
-	return []Problem{}
+	return append(k3sProblems(), append(etcdProblems(), runtimeProblems()...)...)
+}
+
+func etcdProblems() []Problem {
+	return []Problem{
+		{
+			Code: "etcd-quorum", Area: "cluster", Severity: Blocks,
+			Title:     "Removing this server would lose the quorum",
+			Symptom:   "more than half of the servers must stay healthy; without that the API stops",
+			Cause:     "each server is an etcd member: three bear the loss of one, two of none",
+			Fix:       []string{"remove servers one at a time, dead ones first; add servers before removing healthy ones"},
+			Reference: "k3s-io/k3s#3513",
+		},
+		{
+			Code: "etcd-duplicate-name", Area: "cluster", Severity: Blocks,
+			Title:     "etcd still has a member of this name",
+			Symptom:   "duplicate node name found, please use a unique name for this node",
+			Cause:     "a server was wiped without its Node being deleted, so that its member stayed",
+			Fix:       []string{"gpuctl node remove NAME while the other servers are healthy, then join again"},
+			Match:     []string{"duplicate node name found"},
+			Reference: "k3s-io/k3s#13498",
+		},
+		{
+			Code: "etcd-not-member", Area: "cluster", Severity: Blocks,
+			Title:   "This server is not a member of the etcd cluster any more",
+			Symptom: "this server is not a member of the etcd cluster, or a tombstone file",
+			Cause:   "the member was removed, or the machine's address changed",
+			Fix:     []string{"gpuctl node replace NAME: wipes the data of this server and joins it again", "if it is the only server, restore a snapshot"},
+			Match: []string{
+				"this server is not a member of the etcd cluster", "tombstone file has been detected",
+				"this node has been removed from the cluster",
+			},
+			Reference: "k3s-io/k3s#10408",
+		},
+		{
+			Code: "etcd-join-failed", Area: "cluster", Severity: Blocks,
+			Title:     "The server could not join etcd",
+			Symptom:   "etcd cluster join failed",
+			Cause:     "TCP 2379 and 2380 are closed between the servers, or they are in different networks",
+			Fix:       []string{"open TCP 2379-2380 between the servers", "keep servers in one site; agents may be elsewhere"},
+			Match:     []string{"etcd cluster join failed"},
+			Reference: k3sDocs + "datastore/ha-embedded",
+		},
+		{
+			Code: "server-options-differ", Area: "cluster", Severity: Blocks,
+			Title:     "The servers do not agree on the cluster's options",
+			Symptom:   "critical configuration value mismatch between servers",
+			Cause:     "networks, disabled components, flannel backend and secrets encryption must be the same on all servers",
+			Fix:       []string{"set the option the journal names in kubernetes.config.server, for all servers"},
+			Match:     []string{"critical configuration value mismatch between servers", "critical configuration mismatched"},
+			Reference: k3sSource + "blob/main/pkg/daemons/config/types.go",
+		},
+		{
+			Code: "datastore-other-token", Area: "cluster", Severity: Blocks,
+			Title:     "The server's data was encrypted with another token",
+			Symptom:   "bootstrap data already found and encrypted with different token",
+			Cause:     "/etc/rancher/k3s/gpuctl-server-token was replaced, or the data is of another cluster",
+			Fix:       []string{"put the old token back (the part after server: in DATADIR/server/token), or wipe the machine: gpuctl reset --nodes NAME"},
+			Match:     []string{"encrypted with different token", "no bootstrap data found in datastore"},
+			Reference: k3sSource + "blob/main/pkg/cluster/storage.go",
+		},
+		{
+			Code: "datastore-older-than-disk", Area: "cluster", Severity: Blocks,
+			Title:     "Certificates on disk are newer than those in the datastore",
+			Symptom:   "newer than datastore and could cause a cluster outage",
+			Cause:     "the machine was restored from an image, or its clock jumped",
+			Fix:       []string{"timedatectl: is the clock right?", "delete the files the journal names and start k3s again: it takes them from the datastore"},
+			Match:     []string{"newer than datastore and could cause a cluster outage"},
+			Reference: k3sSource + "blob/main/pkg/cluster/bootstrap.go",
+		},
+		{
+			Code: "drain-blocked", Area: "cluster", Severity: Blocks,
+			Title:     "Pods keep the node from being drained",
+			Symptom:   "the node stays cordoned and is not empty",
+			Cause:     "a pod without a controller, with local data, or under a disruption budget that allows no eviction",
+			Fix:       []string{"look at the list of pods and reasons, decide for each: scale it, delete it, or raise the budget", "to give up: gpuctl node uncordon NAME"},
+			Reference: "NVIDIA/gpu-operator#367",
+		},
+		{
+			Code: "kubeconfig-name-taken", Area: "tool", Severity: Blocks,
+			Title:     "The kubeconfig has another cluster of this name",
+			Symptom:   "the merge is refused",
+			Cause:     "an entry of the cluster's name points to another server",
+			Fix:       []string{"kubectl config delete-context NAME; kubectl config delete-cluster NAME (if it is stale), or rename this cluster"},
+			Reference: "alexellis/k3sup#316",
+		},
+	}
+}
+
+func runtimeProblems() []Problem {
+	return []Problem{
+		{
+			Code: "default-runtime-missing", Area: "toolkit", Severity: Blocks,
+			Title:     "k3s is told to use a runtime that is not installed",
+			Symptom:   "default runtime nvidia was not found; k3s restarts with exit code 0",
+			Cause:     "default-runtime is set and nvidia-container-runtime is not on the service's PATH",
+			Fix:       []string{"install nvidia-container-toolkit first: gpuctl apply", "or take default-runtime out of the k3s configuration"},
+			Match:     []string{"default runtime nvidia was not found", "was not found in containerd runtimes", "default runtime runc was not found"},
+			Reference: "k3s-io/k3s#9012",
+		},
+		{
+			Code: "containerd-config-broken", Aliases: []string{"B29"}, Area: "toolkit", Severity: Blocks,
+			Title:     "containerd refuses its configuration",
+			Symptom:   "containerd exited: exit status 1; failed to unmarshal TOML in containerd.log",
+			Cause:     "a template or drop-in repeats a table k3s writes itself, or has the syntax of the other generation",
+			Fix:       []string{"tail DATADIR/agent/containerd/containerd.log names row and column", "move config*.toml.tmpl and config*.toml.d away and restart k3s: it finds the NVIDIA runtime by itself"},
+			Match:     []string{"failed to unmarshal toml", "containerd exited: exit status", "failed to start container runtime: template"},
+			Reference: k3sDocs + "advanced",
+		},
+		{
+			Code: "containerd-config-edited", Aliases: []string{"B28"}, Area: "toolkit", Severity: Informs,
+			Title:     "An edit of containerd's config.toml is gone",
+			Symptom:   "changes vanish when k3s starts",
+			Cause:     "k3s writes config.toml anew at every start",
+			Fix:       []string{"use a drop-in in config-v3.toml.d (config.toml.d for version 2) where config.toml has an imports line"},
+			Reference: "k3s-io/k3s#4070",
+		},
+		{
+			Code: "containerd-template-frozen", Area: "toolkit", Severity: Warns,
+			Title:     "A containerd template is a frozen copy",
+			Symptom:   "config.toml.tmpl does not include the base template",
+			Cause:     "settings of newer k3s releases never reach such a node",
+			Fix:       []string{"delete the template (the NVIDIA runtime is found without one), or begin it with {{ template \"base\" . }}; then restart k3s"},
+			Reference: "k3s-io/k3s#11626",
+		},
+		{
+			Code: "containerd-template-by-toolkit", Area: "toolkit", Severity: Blocks,
+			Title:     "The next start of k3s will break this node",
+			Symptom:   "config.toml.tmpl holds a NVIDIA runtime, no template syntax and no CNI section",
+			Cause:     "CONTAINERD_CONFIG of a GPU Operator release points at the template: the toolkit wrote a finished file there",
+			Fix:       []string{"delete the template", "in the operator's values remove toolkit.env CONTAINERD_CONFIG, or point it at config.toml"},
+			Match:     []string{"keys cannot contain { character"},
+			Reference: "NVIDIA/gpu-operator#992",
+		},
+		{
+			Code: "containerd-template-dead", Area: "toolkit", Severity: Warns,
+			Title:     "One of two containerd templates is not used",
+			Symptom:   "config-v3.toml.tmpl and config.toml.tmpl both exist",
+			Cause:     "with containerd 2.x the v3 template wins",
+			Fix:       []string{"move what is needed into config-v3.toml.tmpl and delete config.toml.tmpl"},
+			Reference: "k3s-io/k3s#11626",
+		},
+		{
+			Code: "snapshotter-unsupported", Aliases: []string{"B18"}, Area: "machine", Severity: Blocks,
+			Title:     "The file system cannot hold containerd's images",
+			Symptom:   `"overlayfs" snapshotter cannot be enabled`,
+			Cause:     "the data directory is on ZFS, NFS or another overlay",
+			Fix:       []string{"machines[].dataDir on ext4 or xfs", "or config.server/agent: snapshotter: native (slow) or fuse-overlayfs"},
+			Match:     []string{"snapshotter cannot be enabled"},
+			Reference: k3sSource + "blob/main/pkg/agent/containerd",
+		},
+		{
+			Code: "cgroup-missing", Area: "machine", Severity: Blocks,
+			Title:     "The kernel offers no usable cgroups",
+			Symptom:   "failed to find memory cgroup, or failed to find cpuset cgroup (v2)",
+			Cause:     "the controller is off on the kernel command line, or the machine is itself a container",
+			Fix:       []string{"add cgroup_enable=memory cgroup_memory=1 to the kernel command line and reboot", "in a container: use a real VM"},
+			Match:     []string{"failed to find memory cgroup", "failed to find cpu cgroup", "failed to find cpuset cgroup"},
+			Reference: k3sSource + "blob/main/pkg/cgroups",
+		},
+		{
+			Code: "cgroup-v1-refused", Area: "machine", Severity: Blocks,
+			Title:     "The kubelet does not run on cgroup v1",
+			Symptom:   "kubelet is configured to not run on a host using cgroup v1",
+			Cause:     "Kubernetes 1.35 and later ask for cgroup v2",
+			Fix:       []string{"boot with systemd.unified_cgroup_hierarchy=1", "for now: config.agent and config.server: kubelet-arg: [fail-cgroupv1=false]"},
+			Match:     []string{"kubelet is configured to not run on a host using cgroup v1"},
+			Reference: k3sDocs + "release-notes/v1.35.X",
+		},
+		{
+			Code: "selinux-policy-missing", Aliases: []string{"B19"}, Area: "machine", Severity: Warns,
+			Title:     "SELinux is enforcing without k3s's policy",
+			Symptom:   "SELinux is enabled on this host, but k3s has not been started with --selinux; AVC denials",
+			Cause:     "k3s-selinux is not installed or the selinux option is off",
+			Fix:       []string{"install container-selinux and k3s-selinux, set config.server/agent: selinux: true", "a data directory of one's own needs file contexts"},
+			Match:     []string{"selinux is enabled on this host, but"},
+			Reference: k3sDocs + "advanced#selinux-support",
+		},
+		{
+			Code: "docker-snap", Aliases: []string{"B20"}, Area: "machine", Severity: Informs,
+			Title:     "Docker is installed as a snap",
+			Symptom:   "k3s with --docker is unstable",
+			Cause:     "snap's confinement",
+			Fix:       []string{"leave k3s on its own containerd, or snap remove docker"},
+			Reference: k3sDocs + "known-issues",
+		},
+		{
+			Code: "release-pending", Aliases: []string{"B30"}, Area: "cluster", Severity: Warns,
+			Title:     "A Helm release is stuck in the middle of an operation",
+			Symptom:   "another operation (install/upgrade/rollback) is in progress",
+			Cause:     "an earlier install was interrupted and left its release pending",
+			Fix:       []string{"gpuctl apply clears it", "by hand: helm rollback, or delete the pending sh.helm.release.v1 secret"},
+			Match:     []string{"another operation (install/upgrade/rollback) is in progress"},
+			Reference: "https://helm.sh/docs/helm/helm_rollback/",
+		},
+	}
 }
