@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -69,7 +68,9 @@ func layProc(s scenario.Scenario) error {
 	}
 	files := map[string]string{
 		"nvidia/version": "NVRM version: " + version + "\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14+deb12u1) \n",
-		"nvidia/params":  "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 1\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n",
+		// With 1 the toolkit would hide the file in a container, whose own /proc
+		// has none to hide.
+		"nvidia/params":  "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n",
 	}
 	for i, g := range s.GPUs {
 		if slices.Contains(s.Faults.Hidden, i) {
@@ -131,16 +132,25 @@ func layNodes(s scenario.Scenario) error {
 	return nil
 }
 
-// logXid writes the scenario's Xid lines to the kernel log. A machine of the
-// lab may have none of its own; then they go to a file beside it.
+// dmesgScript shows the machine's own Xid lines. All machines of a lab share
+// the host's kernel log, so nothing is written to it, and what another machine
+// might have there is left out.
+const dmesgScript = `#!/bin/sh
+/usr/bin/dmesg "$@" | grep -v NVRM
+cat /run/lab/gpu/xid
+`
+
+// logXid lets dmesg say the scenario's Xid lines.
 func logXid(s scenario.Scenario) error {
 	var lines strings.Builder
 	for _, x := range s.Faults.Xid {
-		if x.GPU >= len(s.GPUs) {
-			continue
+		if x.GPU < len(s.GPUs) {
+			bus := strings.TrimSuffix(s.GPUs[x.GPU].Bus, ".0")
+			fmt.Fprintf(&lines, "[   41.%06d] NVRM: Xid (PCI:%s): %d, %s\n", lines.Len(), bus, x.Code, x.Text)
 		}
-		bus := strings.TrimSuffix(s.GPUs[x.GPU].Bus, ".0")
-		fmt.Fprintf(&lines, "NVRM: Xid (PCI:%s): %d, %s\n", bus, x.Code, x.Text)
+	}
+	if s.Faults.Nouveau {
+		fmt.Fprintf(&lines, "[   40.976351] NVRM: The NVIDIA probe routine was not called for %d device(s).\n", len(s.GPUs))
 	}
 	if lines.Len() == 0 {
 		return nil
@@ -148,21 +158,18 @@ func logXid(s scenario.Scenario) error {
 	if err := write(filepath.Join(state, "xid"), lines.String()); err != nil {
 		return err
 	}
-	kmsg, err := os.OpenFile("/dev/kmsg", os.O_WRONLY, 0)
-	if errors.Is(err, os.ErrNotExist) || errors.Is(err, os.ErrPermission) {
-		return nil
-	}
-	if err != nil {
+	const dmesg = "/usr/local/bin/dmesg"
+	if err := replace(dmesg, []byte(dmesgScript), 0o755); err != nil {
 		return err
 	}
-	defer kmsg.Close()
-	if err := kmsg.SetWriteDeadline(time.Now().Add(time.Second)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+	return alsoLaid(dmesg)
+}
+
+// alsoLaid adds a file to those that go with the scenario.
+func alsoLaid(path string) error {
+	known, err := os.ReadFile(laid)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	for line := range strings.Lines(lines.String()) {
-		if _, err := kmsg.WriteString("<3>" + line); err != nil {
-			return err
-		}
-	}
-	return nil
+	return write(laid, string(known)+path+"\n")
 }
