@@ -1,0 +1,98 @@
+package cluster
+
+import (
+	"context"
+	"net"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+const apiService = "kubernetes"
+
+// Advertise puts ip:port into the endpoints of Service kubernetes. The API
+// server of k3s does that itself, with a port that upstream cannot advertise;
+// so here its own reconciler is off.
+func Advertise(ctx context.Context, c kubernetes.Interface, ip string, port int32) error {
+	client := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
+	have, err := client.Get(ctx, apiService, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(ctx, apiSlice(ip, port), metav1.CreateOptions{})
+		if err != nil {
+			return err
+		}
+		return advertiseOld(ctx, c, []string{ip}, port)
+	}
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(have.Endpoints, func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, ip) }) {
+		have.Endpoints = append(have.Endpoints, endpoint(ip))
+		if _, err := client.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
+			return err
+		}
+	}
+	var all []string
+	for _, e := range have.Endpoints {
+		all = append(all, e.Addresses...)
+	}
+	return advertiseOld(ctx, c, all, port)
+}
+
+// APIServers lists the advertised addresses as host:port.
+func APIServers(ctx context.Context, c kubernetes.Interface) ([]string, error) {
+	s, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, apiService, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, e := range s.Endpoints {
+		for _, a := range e.Addresses {
+			all = append(all, net.JoinHostPort(a, strconv.Itoa(int(*s.Ports[0].Port))))
+		}
+	}
+	return all, nil
+}
+
+func apiSlice(ip string, port int32) *discoveryv1.EndpointSlice {
+	name, proto := "https", corev1.ProtocolTCP
+	return &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   apiService,
+			Labels: map[string]string{discoveryv1.LabelServiceName: apiService},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Endpoints:   []discoveryv1.Endpoint{endpoint(ip)},
+		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &proto}},
+	}
+}
+
+func endpoint(ip string) discoveryv1.Endpoint {
+	ready := true
+	return discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}
+}
+
+// advertiseOld writes the same into the older Endpoints object.
+func advertiseOld(ctx context.Context, c kubernetes.Interface, ips []string, port int32) error {
+	object := &corev1.Endpoints{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:   apiService,
+			Labels: map[string]string{discoveryv1.LabelSkipMirror: "true"},
+		},
+		Subsets: []corev1.EndpointSubset{{Ports: []corev1.EndpointPort{{Name: "https", Port: port, Protocol: corev1.ProtocolTCP}}}},
+	}
+	for _, ip := range ips {
+		object.Subsets[0].Addresses = append(object.Subsets[0].Addresses, corev1.EndpointAddress{IP: ip})
+	}
+	client := c.CoreV1().Endpoints(metav1.NamespaceDefault)
+	_, err := client.Update(ctx, object, metav1.UpdateOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.Create(ctx, object, metav1.CreateOptions{})
+	}
+	return err
+}
