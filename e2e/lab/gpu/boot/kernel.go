@@ -120,6 +120,10 @@ func layNodes(s scenario.Scenario) error {
 			nodes[fmt.Sprintf("nvidia%d", i)] = unix.Mkdev(majorGPU, uint32(i))
 		}
 	}
+	// udev makes this directory on every real machine.
+	if err := os.MkdirAll("/dev/char", 0o755); err != nil {
+		return err
+	}
 	for name, dev := range nodes {
 		path := filepath.Join("/dev", name)
 		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(dev)); err != nil {
