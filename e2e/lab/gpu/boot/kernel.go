@@ -70,7 +70,7 @@ func layProc(s scenario.Scenario) error {
 		"nvidia/version": "NVRM version: " + version + "\nGCC version:  gcc version 12.2.0 (Debian 12.2.0-14+deb12u1) \n",
 		// With 1 the toolkit would hide the file in a container, whose own /proc
 		// has none to hide.
-		"nvidia/params":  "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n",
+		"nvidia/params": "ResmanDebugLevel: 4294967295\nModifyDeviceFiles: 0\nDeviceFileUID: 0\nDeviceFileGID: 0\nDeviceFileMode: 438\n",
 	}
 	for i, g := range s.GPUs {
 		if slices.Contains(s.Faults.Hidden, i) {
