@@ -1,0 +1,160 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// Dialer connects to a machine. Errors are *remote.ConnectError; how says in
+// words how the machine was reached ("ubuntu@203.0.113.7:22").
+type Dialer func(ctx context.Context, m inventory.Machine) (h remote.Host, how string, err error)
+
+// fleet holds one connection per machine: made when first needed, made again
+// after it was lost, shared by everything that runs on the machine.
+type fleet struct {
+	dial    Dialer
+	sink    event.Sink
+	members map[string]*member
+}
+
+type member struct {
+	machine inventory.Machine
+	fleet   *fleet
+
+	mu    sync.Mutex // guards host and stats, held while dialling: the others wait for that connection
+	host  remote.Host
+	stats Traffic
+}
+
+func newFleet(machines []inventory.Machine, dial Dialer, sink event.Sink) *fleet {
+	f := &fleet{dial: dial, sink: sink, members: map[string]*member{}}
+	for _, m := range machines {
+		f.members[m.Name] = &member{machine: m, fleet: f}
+	}
+	return f
+}
+
+// on returns the machine's runner. The machine is of the inventory.
+func (f *fleet) on(name string) *member { return f.members[name] }
+
+// close ends all connections.
+func (f *fleet) close() error {
+	var errs []error
+	for _, m := range f.members {
+		m.mu.Lock()
+		if m.host != nil {
+			m.retire(m.host)
+			errs = append(errs, m.host.Close())
+			m.host = nil
+		}
+		m.mu.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// traffic is what each machine was asked for so far.
+func (f *fleet) traffic() map[string]Traffic {
+	all := map[string]Traffic{}
+	for name, m := range f.members {
+		m.mu.Lock()
+		t := m.stats
+		if m.host != nil {
+			t = t.plus(statsOf(m.host))
+		}
+		m.mu.Unlock()
+		if t.Connections > 0 {
+			all[name] = t
+		}
+	}
+	return all
+}
+
+// connect returns the machine's connection.
+func (m *member) connect(ctx context.Context) (remote.Host, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.host != nil {
+		return m.host, nil
+	}
+	h, how, err := m.fleet.dial(ctx, m.machine)
+	if err != nil {
+		return nil, fmt.Errorf("connecting to %s: %w", m.machine.Name, err)
+	}
+	m.fleet.sink.Emit(event.Event{Kind: event.MachineConnected, Machine: m.machine.Name, Text: how})
+	m.host = h
+	return h, nil
+}
+
+// forget drops a connection that proved dead, unless a newer one took its place.
+func (m *member) forget(h remote.Host) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.host == h {
+		m.retire(h)
+		m.host = nil
+		_ = h.Close() // it is lost already; what it says adds nothing
+	}
+}
+
+func (m *member) retire(h remote.Host) { m.stats = m.stats.plus(statsOf(h)) }
+
+// Run runs a command, connecting first where needed. A command that was cut off
+// is not repeated: its result is unknown.
+func (m *member) Run(ctx context.Context, c remote.Cmd) (remote.Result, error) {
+	h, err := m.connect(ctx)
+	if err != nil {
+		return remote.Result{}, err
+	}
+	res, err := h.Run(ctx, c)
+	if lost(ctx, err) {
+		m.forget(h)
+	}
+	return res, err
+}
+
+// Dial opens a connection as seen from the machine.
+func (m *member) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	h, err := m.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := h.Dial(ctx, network, address)
+	if lost(ctx, err) {
+		m.forget(h)
+	}
+	return c, err
+}
+
+// lost says whether an error means that the connection itself is gone. A command
+// that ran out of its own time leaves the connection as it is.
+func lost(ctx context.Context, err error) bool {
+	if err == nil || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	var cut *remote.CutOffError
+	var connect *remote.ConnectError
+	return errors.As(err, &cut) || errors.As(err, &connect)
+}
+
+func (t Traffic) plus(o Traffic) Traffic {
+	return Traffic{
+		Connections: t.Connections + o.Connections, Commands: t.Commands + o.Commands,
+		BytesUp: t.BytesUp + o.BytesUp, BytesDown: t.BytesDown + o.BytesDown,
+	}
+}
+
+// statsOf asks a connection what went over it; a connection that does not count says nothing.
+func statsOf(h remote.Host) Traffic {
+	if c, ok := h.(interface{ Stats() remote.Stats }); ok {
+		s := c.Stats()
+		return Traffic{Connections: s.Connections, Commands: s.Commands, BytesUp: s.BytesUp, BytesDown: s.BytesDown}
+	}
+	return Traffic{}
+}
