@@ -23,6 +23,12 @@ const (
 	state = "/run/lab/gpu"
 	// laid lists the files of the driver, to be removed when it goes.
 	laid = "/var/lib/lab/gpu-files"
+	// firstBoot holds the id of the boot that faults began in.
+	firstBoot = "/var/lib/lab/gpu-first-boot"
+	// loadedByHand is there after a modprobe, until the next boot.
+	loadedByHand = "/run/lab/gpu-loaded"
+	// modprobeRule lets modprobe load what is not loaded.
+	modprobeRule = "/run/modprobe.d/lab-gpu.conf"
 )
 
 // Run lays what the scenario file says; without the file it removes what an
@@ -36,7 +42,9 @@ func Run() error {
 	if err != nil {
 		return fmt.Errorf("finding the machine's name: %w", err)
 	}
-	s = s.For(host)
+	if s, err = current(s.For(host)); err != nil {
+		return err
+	}
 	if err := clear(); err != nil {
 		return fmt.Errorf("removing the former GPUs: %w", err)
 	}
@@ -57,6 +65,34 @@ func Run() error {
 		}
 	}
 	return nil
+}
+
+// current applies what happened since the scenario was written: a reboot, or a
+// modprobe in this boot.
+func current(s scenario.Scenario) (scenario.Scenario, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return s, err
+	}
+	first, err := os.ReadFile(firstBoot)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		err = write(firstBoot, string(boot))
+	case err == nil && s.Faults.HealedByReboot && string(first) != string(boot):
+		s = s.Healed()
+	}
+	if _, err := os.Stat(loadedByHand); err == nil {
+		s.Faults.NotLoaded = false
+	}
+	return s, err
+}
+
+// Load is what modprobe runs for a driver that is not loaded.
+func Load() error {
+	if err := write(loadedByHand, ""); err != nil {
+		return err
+	}
+	return Run()
 }
 
 // clear takes away what a former run has mounted, made and laid.

@@ -31,6 +31,13 @@ func layModules(s scenario.Scenario) error {
 	if s.Faults.Nouveau {
 		names = append(names, "nouveau")
 	}
+	rule := ""
+	if s.Driver != "" && s.Faults.NotLoaded {
+		rule = "install nvidia /usr/lib/lab/gpu-boot load\n"
+	}
+	if err := write(modprobeRule, rule); err != nil {
+		return err
+	}
 	if len(names) == 0 {
 		return nil
 	}

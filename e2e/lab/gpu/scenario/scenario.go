@@ -79,6 +79,9 @@ type Faults struct {
 	Fabric string `json:"fabric,omitempty"`
 	// ComputeFails: nvidia-smi looks well, but no kernel runs on these GPUs.
 	ComputeFails []int `json:"computeFails,omitempty"`
+	// HealedByReboot: the faults are there until the machine is rebooted; a
+	// driver whose library was upgraded then runs in the new version.
+	HealedByReboot bool `json:"healedByReboot,omitempty"`
 }
 
 // Xid is one "NVRM: Xid" line.
@@ -94,6 +97,12 @@ func (s Scenario) Library() string {
 		return s.Faults.Library
 	}
 	return s.Driver
+}
+
+// Healed is the scenario after the reboot that ends its faults.
+func (s Scenario) Healed() Scenario {
+	s.Driver, s.Faults = s.Library(), Faults{}
+	return s
 }
 
 // Loaded says whether the NVIDIA kernel modules are loaded.

@@ -1,4 +1,5 @@
-// Command gpu-boot lays the simulated GPUs of a lab machine at boot.
+// Command gpu-boot lays the simulated GPUs of a lab machine at boot. With the
+// argument "load" it loads the driver, as modprobe asks it to.
 package main
 
 import (
@@ -9,7 +10,11 @@ import (
 )
 
 func main() {
-	if err := boot.Run(); err != nil {
+	run := boot.Run
+	if len(os.Args) > 1 && os.Args[1] == "load" {
+		run = boot.Load
+	}
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu-boot:", err)
 		os.Exit(1)
 	}
