@@ -52,3 +52,23 @@ func or(a, b string) string {
 	}
 	return b
 }
+
+// WithMachines returns the configuration with machines that another tool named,
+// held to the same rules as those of the file. Errors: *InvalidError.
+func (c Config) WithMachines(machines []inventory.Machine) (Config, error) {
+	c.Spec.Machines = nil
+	for _, m := range machines {
+		c.Spec.Machines = append(c.Spec.Machines, Machine{
+			Name: m.Name, Role: string(m.Role), Group: m.Group, Host: m.Host, Port: m.Port, User: m.User,
+			IdentityFile: m.IdentityFile, Jump: m.Jump, HostKey: m.HostKey, PrivateAddress: m.PrivateAddress,
+			DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel,
+		})
+	}
+	c.Spec.setMachineDefaults()
+	d := newDecoder()
+	checker{d, newPatterns()}.machines(&c.Spec)
+	if len(d.problems) > 0 {
+		return Config{}, &InvalidError{File: "machinesFrom", Problems: d.problems}
+	}
+	return c, nil
+}

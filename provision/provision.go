@@ -1,0 +1,33 @@
+// Package provision says where the machines of a cluster come from: a list in a
+// file, or an output of Terraform or OpenTofu. It ends where the inventory
+// begins and knows nothing of what is done with the machines.
+package provision
+
+import (
+	"context"
+
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// Found is what a source knows of its machines.
+type Found struct {
+	Machines []inventory.Machine
+	// Skipped are entries that cannot be used as they are now: stopped, or without an address.
+	Skipped []Skipped
+}
+
+// Skipped is an entry that is no machine to connect to, and why.
+type Skipped struct {
+	Name, Reason string
+}
+
+// Source finds machines.
+type Source interface {
+	Find(context.Context) (Found, error)
+}
+
+// Static is a list of machines that is known already.
+type Static []inventory.Machine
+
+// Find returns the list.
+func (s Static) Find(context.Context) (Found, error) { return Found{Machines: s}, nil }
