@@ -25,7 +25,7 @@ func WriteK3s(dir, version, binary string) error {
 	if err := os.MkdirAll(release, 0o755); err != nil {
 		return fmt.Errorf("laying k3s %s: %w", version, err)
 	}
-	sum, err := fileSHA256(binary)
+	sum, err := SHA256(binary)
 	if err != nil {
 		return fmt.Errorf("laying k3s %s: %w", version, err)
 	}
@@ -55,7 +55,7 @@ func WriteCharts(dir string, charts []string) error {
 		if !ok {
 			return fmt.Errorf("laying chart %s: its Chart.yaml has no name", chart)
 		}
-		digest, err := fileSHA256(chart)
+		digest, err := SHA256(chart)
 		if err != nil {
 			return fmt.Errorf("laying chart %s: %w", chart, err)
 		}
@@ -123,7 +123,8 @@ func link(source, target string) error {
 	return out.Close()
 }
 
-func fileSHA256(path string) (string, error) {
+// SHA256 is the checksum of a file, in lower-case hex.
+func SHA256(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return "", err
