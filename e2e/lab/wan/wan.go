@@ -143,7 +143,15 @@ func (l *Line) pump(ctx context.Context, to, from net.Conn) {
 			from.Close()
 		}
 	}
-	if tcp, ok := to.(*net.TCPConn); ok {
+	l.endOf(to)
+}
+
+// endOf passes the end of one direction on, unless the line was cut: then the
+// farewell would come before the reset.
+func (l *Line) endOf(to net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if tcp, ok := to.(*net.TCPConn); ok && !l.down {
 		_ = tcp.CloseWrite()
 	}
 }
