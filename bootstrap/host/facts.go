@@ -205,7 +205,7 @@ type Packages struct {
 	Audit string `json:"audit,omitempty"`
 	// LockHolders are processes that hold a package lock: "unattended-upgr (4750)".
 	LockHolders []string `json:"lockHolders,omitempty"`
-	// NVIDIASources are apt source files that name nvidia.github.io or the CUDA repository.
+	// NVIDIASources are apt source files that name the Container Toolkit's repository (libnvidia-container).
 	NVIDIASources []string `json:"nvidiaSources,omitempty"`
 	// UnattendedUpgrades: the service or its timer is active.
 	UnattendedUpgrades bool `json:"unattendedUpgrades,omitempty"`

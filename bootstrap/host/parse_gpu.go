@@ -126,7 +126,7 @@ func told(s string) (value, trouble string) {
 		return s, ""
 	}
 	phrase := strings.Trim(s, "[]")
-	for _, bad := range []string{"requires reset", "is lost", "Unknown Error"} {
+	for _, bad := range []string{"requires reset", "is lost"} {
 		if strings.Contains(phrase, bad) {
 			return "", phrase
 		}

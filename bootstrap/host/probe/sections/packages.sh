@@ -9,7 +9,7 @@ case $m in
     # shellcheck disable=SC2016
     dpkg-query -W -f 'pkg|${db:Status-Abbrev}|${Package}|${Version}\n' "$@" 2>/dev/null
     dpkg --audit 2>&1 | sed -n '1s/^/audit=/p'
-    grep -lsE 'nvidia\.github\.io|developer\.download\.nvidia\.com' /etc/apt/sources.list /etc/apt/sources.list.d/* | sed 's/^/source=/'
+    grep -ls libnvidia-container /etc/apt/sources.list /etc/apt/sources.list.d/* | sed 's/^/source=/'
     ;;
   *)
     command -v rpm >/dev/null || exit 44

@@ -1,0 +1,151 @@
+package nvidia
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/internal/diag"
+)
+
+// health looks at single GPUs.
+func (c *check) health() {
+	var reset, pending []string
+	for _, g := range c.seen.SMI.Value.GPUs {
+		if g.Trouble != "" {
+			reset = append(reset, fmt.Sprintf("GPU %d at %s: %s", g.Index, g.PCI, g.Trouble))
+		}
+		if g.MIG != "" && g.MIGPending != "" && g.MIG != g.MIGPending {
+			pending = append(pending, fmt.Sprintf("GPU %d: %s, pending %s", g.Index, g.MIG, g.MIGPending))
+		}
+	}
+	if len(reset) > 0 {
+		c.raise(CodeNeedsReset, "%s", strings.Join(reset, "; "))
+	}
+	if len(pending) > 0 {
+		c.raise(CodeMIGPending, "%s", strings.Join(pending, "; "))
+	}
+	if x := Xids(c.seen.KernelLog.Value); len(x) > 0 {
+		c.raise(CodeXid, "%s", strings.Join(x, "; "))
+	}
+	// Where k3s runs, programs on GPUs are pods.
+	if n := len(c.seen.SMI.Value.Busy); n > 0 && !k3sRuns(c.seen) {
+		c.raise(CodeBusy, "%d GPUs run programs", n)
+	}
+}
+
+func k3sRuns(seen host.Facts) bool {
+	for _, u := range seen.K3s.Value.Units {
+		if u.Active == "active" {
+			return true
+		}
+	}
+	return false
+}
+
+// Xids lists the errors in a kernel log that call for an action, one entry for
+// a GPU, in order of addresses. Faults of programs (13, 31, 43), their
+// consequences (45) and contained memory errors (63, 94) are left out, as in
+// NVIDIA's Xid catalogue.
+func Xids(log []host.KernelMsg) []string {
+	act := map[string][]string{}
+	for _, m := range log {
+		what := ""
+		switch m.Xid {
+		case 48, 64, 95, 109, 119, 120:
+			what = fmt.Sprintf("%d (reset)", m.Xid)
+		case 74:
+			what = "74 (NVLink)"
+		case 79:
+			what = "79 (fallen off the bus)"
+		case 145, 149:
+			if strings.Contains(m.Text, "Fatal") && !strings.Contains(m.Text, "Nonfatal") {
+				what = fmt.Sprintf("%d (fatal NVLink error)", m.Xid)
+			}
+		case 154:
+			what = recovery(m.Text)
+		}
+		if what != "" && !has(act[m.PCI], what) {
+			act[m.PCI] = append(act[m.PCI], what)
+		}
+	}
+	var out []string
+	for pci, list := range act {
+		out = append(out, pci+": Xid "+strings.Join(list, ", "))
+	}
+	sort.Strings(out)
+	return out
+}
+
+// recovery reads the last bracket of Xid 154: "... to 0x1 (GPU Reset Required)".
+func recovery(text string) string {
+	at := strings.LastIndexByte(text, '(')
+	if at < 0 {
+		return "154"
+	}
+	action := strings.TrimRight(text[at+1:], ") ")
+	if action == "None" {
+		return ""
+	}
+	return "154 (" + action + ")"
+}
+
+// fabric demands a fabric manager only where NVSwitch is; its version must be
+// the driver's in every component.
+func (c *check) fabric() {
+	driver := c.seen.Driver.Value.LoadedVersion
+	if driver == "" || !c.seen.Fabric.Has() {
+		return
+	}
+	f := c.seen.Fabric.Value
+	switches := max(f.Switches, len(Switches(c.seen)))
+	if switches > 0 {
+		c.manager(f, switches, driver)
+	}
+	waiting := 0
+	for _, g := range c.seen.SMI.Value.GPUs {
+		if strings.EqualFold(g.Fabric, "In Progress") {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		c.raise(CodeFabricNotReady, "fabric state of %d of %d GPUs is In Progress, %d NVSwitches visible", waiting, len(c.seen.SMI.Value.GPUs), switches)
+	}
+}
+
+func (c *check) manager(f host.Fabric, switches int, driver string) {
+	for name, version := range c.seen.Packages.Value.Installed {
+		if strings.HasPrefix(name, "nvidia-fabricmanager") && !strings.HasPrefix(name, "nvidia-fabricmanager-dev") && upstream(version) != driver {
+			c.raise(CodeFabricVersion, "%s %s, driver %s", name, version, driver)
+			return
+		}
+	}
+	if strings.Contains(f.ManagerMessage, "match with driver version") {
+		c.raise(CodeFabricVersion, "%s", f.ManagerMessage)
+		return
+	}
+	if f.Manager != "active" {
+		state := f.Manager
+		if state == "" {
+			state = "not installed"
+		}
+		c.raise(CodeFabricManager, "%d NVSwitches, nvidia-fabricmanager is %s%s", switches, state, quoted(f.ManagerMessage))
+	}
+}
+
+// toolkit looks for leftovers and for what the plan leaves alone.
+func (c *check) toolkit() {
+	t := c.seen.Toolkit.Value
+	if t.OperatorCopy && c.want.Mode != ModeOperator {
+		c.raise(CodeOperatorCopy, "k3s would run %s", t.Runtime)
+	}
+	if v := upstream(c.want.Toolkit.Version); v != "" && t.Version != "" && compare(t.Version, v) > 0 {
+		c.raise(CodeToolkitNewer, "%s is installed, the set has %s", t.Version, v)
+	}
+	if s := c.seen.Packages.Value.NVIDIASources; len(s) > 1 {
+		f := diag.Found(CodeAptSourceConflict, c.want.Machine, strings.Join(s, ", "))
+		f.Severity = diag.Warns // a conflict only where they name different keys
+		c.found = append(c.found, f)
+	}
+}

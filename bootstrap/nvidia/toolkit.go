@@ -1,0 +1,136 @@
+package nvidia
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
+)
+
+// Files that gpuctl owns for the toolkit's repository.
+const (
+	PathKey    = "/usr/share/keyrings/gpuctl-nvidia.asc"
+	PathSource = "/etc/apt/sources.list.d/gpuctl-nvidia.list"
+)
+
+var (
+	//go:embed toolkit_prepare.sh
+	prepareScript string
+	//go:embed toolkit_change.sh
+	changeScript string
+	//go:embed toolkit_verify.sh
+	verifyScript string
+	//go:embed fetch.sh
+	fetchScript string
+)
+
+// Packages are the toolkit's, all of one version.
+func Packages() []string {
+	return []string{"nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"}
+}
+
+// Plan says what is pending for the GPUs of a machine: the Container Toolkit,
+// as "<machine>/toolkit". It must be there before k3s starts, which then finds
+// the runtime by itself. It is pure; on is only used by Apply. A machine
+// without GPUs, or whose toolkit the GPU Operator brings, needs nothing.
+func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
+	if len(GPUs(seen)) == 0 || want.Mode == ModeNone || want.Mode == ModeOperator {
+		return nil
+	}
+	reason := pending(want, seen)
+	if reason == "" {
+		return nil
+	}
+	t := want.Toolkit
+	version := upstream(t.Version)
+	return []plan.Action{{
+		ID:      want.Machine + "/toolkit",
+		Machine: want.Machine,
+		Title:   "install NVIDIA Container Toolkit " + t.Version,
+		Reason:  reason,
+		Changes: []string{
+			PathSource + ": " + t.Repository,
+			PathKey + ": key " + t.KeyFingerprint,
+			"packages, held: " + strings.Join(pinned(t.Version), " "),
+		},
+		Timeout: 30 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			say("fetching the key of %s", t.Repository)
+			key, err := fetchKey(ctx, on, t)
+			if err != nil {
+				return fmt.Errorf("installing NVIDIA Container Toolkit %s: %w", version, err)
+			}
+			say("installing %s", strings.Join(pinned(t.Version), " "))
+			return install(t, key).Run(ctx, on, say)
+		},
+	}}
+}
+
+// pending says why the toolkit is to be installed, "" where it is not.
+func pending(want Want, seen host.Facts) string {
+	version := upstream(want.Toolkit.Version)
+	t := seen.Toolkit
+	switch {
+	case t.Unsure():
+		return "the toolkit could not be seen: " + t.Reason()
+	case t.Missing() || t.Value.Version == "" || t.Value.Binaries["nvidia-container-runtime"] == "":
+		return "NVIDIA Container Toolkit is absent"
+	case compare(t.Value.Version, version) < 0:
+		return "version is " + t.Value.Version
+	case compare(t.Value.Version, version) > 0:
+		return "" // a newer one stays, see CodeToolkitNewer
+	}
+	held := map[string]bool{}
+	for _, h := range seen.Packages.Value.Held {
+		held[h] = true
+	}
+	for _, p := range Packages() {
+		if _, installed := seen.Packages.Value.Installed[p]; installed && !held[p] {
+			return p + " is not held"
+		}
+	}
+	return ""
+}
+
+func pinned(version string) []string {
+	var out []string
+	for _, p := range Packages() {
+		out = append(out, p+"="+version)
+	}
+	return out
+}
+
+// fetchKey lets the machine fetch the key, as it must reach the repository
+// anyway, and checks it here: no gpg is needed on the machine.
+func fetchKey(ctx context.Context, on remote.Runner, t Toolkit) ([]byte, error) {
+	res, err := on.Run(ctx, remote.Cmd{
+		Name: "fetch package key", Script: fetchScript, Args: []string{t.KeyURL}, Timeout: 2 * time.Minute, MaxOutput: 64 << 10,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("fetching %s on the machine: %w", t.KeyURL, err)
+	}
+	key, err := PinnedKey(res.Stdout, t.KeyFingerprint)
+	if err != nil {
+		return nil, fmt.Errorf("checking %s: %w", t.KeyURL, err)
+	}
+	return key, nil
+}
+
+// install is the change of packages, with the checked key on standard input.
+func install(t Toolkit, key []byte) host.Transaction {
+	return host.Transaction{
+		Name:    "install NVIDIA Container Toolkit " + upstream(t.Version),
+		Unit:    "gpuctl-apt-toolkit",
+		Prepare: prepareScript,
+		Change:  changeScript,
+		Verify:  verifyScript,
+		Args:    append([]string{PathKey, PathSource, strings.TrimSuffix(t.Repository, "/"), upstream(t.Version), t.Version}, Packages()...),
+		Stdin:   bytes.NewReader(key),
+	}
+}

@@ -1,0 +1,20 @@
+source=$2 pin=$5
+shift 5
+packages=''
+for p; do packages="$packages $p=$pin"; done
+# Only this repository is asked first: others may be slow or broken.
+fresh() {
+  if [ -e "$source" ]; then
+    apt_get update -o Dir::Etc::sourcelist="$source" -o Dir::Etc::sourceparts=- -o APT::Get::List-Cleanup=0
+  else
+    apt_get update
+  fi
+}
+# shellcheck disable=SC2086
+put() { apt_get install -y --no-install-recommends --allow-change-held-packages $packages; }
+fresh
+put || {
+  apt_get update
+  put
+}
+apt-mark hold "$@"
