@@ -41,3 +41,13 @@ func Findings(w io.Writer, style Style, findings []diag.Finding, verbose bool) e
 	_, err := io.WriteString(w, b.String())
 	return err
 }
+
+// Problem is the error that ended a command and what helps, as printed last.
+func Problem(style Style, message string, hints []string) string {
+	var b strings.Builder
+	b.WriteString(style.red("error:") + " " + indent(Clean(message), "  "))
+	for _, h := range hints {
+		b.WriteString("\n  " + style.dim("try:") + " " + indent(Clean(h), "       "))
+	}
+	return b.String()
+}

@@ -27,6 +27,7 @@ type Live struct {
 	mu      sync.Mutex
 	running map[string]work // by action
 	drawn   int             // lines of the view on the screen
+	closed  bool
 	stop    chan struct{}
 	stopped sync.WaitGroup
 }
@@ -73,6 +74,9 @@ func (l *Live) Emit(e event.Event) {
 	defer l.mu.Unlock()
 	switch e.Kind {
 	case event.ActionStarted:
+		if l.closed {
+			break
+		}
 		l.running[e.Action] = work{machine: oneLine(e.Machine), title: oneLine(e.Text), since: l.now()}
 		l.draw("")
 		return
@@ -89,9 +93,15 @@ func (l *Live) Emit(e event.Event) {
 	l.draw(l.line(e))
 }
 
-// Close takes the view off the screen and stops drawing.
+// Close takes the view off the screen and stops drawing. Later events are
+// printed as lines.
 func (l *Live) Close() {
 	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return
+	}
+	l.closed = true
 	l.running = map[string]work{}
 	l.draw("")
 	l.mu.Unlock()

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gpuctl/gpuctl/bootstrap"
+)
+
+// applyOptions are the flags of apply and bootstrap.
+type applyOptions struct {
+	skipSmoke bool
+}
+
+func newApply(a *app) *cobra.Command {
+	var o applyOptions
+	cmd := &cobra.Command{
+		Use:   "apply",
+		Short: "Make the cluster what gpuctl.yaml says, and prove its GPUs",
+		Long: `apply looks at the machines and the cluster, does what is pending, looks again
+until nothing is, and proves the GPUs of every node that has not been proven yet.
+It can be run again at any time: what is right already stays as it is.
+
+Reboots, driver changes, drains and uninstalls are shown and asked for first.`,
+		Example: "  gpuctl apply\n  gpuctl apply --yes --timeout 45m",
+		Args:    wants(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withSession(cmd.Context(), need{verb: "apply", lock: true, record: true},
+				func(ctx context.Context, s *session) error { return runApply(ctx, s, o) })
+		},
+	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *applyOptions) addFlags(cmd *cobra.Command) {
+	cmd.Flags().BoolVar(&o.skipSmoke, "skip-smoke", false, "leave new nodes unproven, closed to work")
+}
+
+func runApply(ctx context.Context, s *session, o applyOptions) error {
+	result, err := s.engine.Apply(ctx, bootstrap.ApplyOptions{Confirm: s.confirm(), SkipSmoke: o.skipSmoke})
+	if err != nil && len(result.Machines) == 0 {
+		return err
+	}
+	return s.finish(result, err, func(w io.Writer) error { return s.applyText(w, result, err) })
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/state"
+	"github.com/gpuctl/gpuctl/internal/ui"
+	"github.com/gpuctl/gpuctl/provision"
+)
+
+// session is one command's work on one cluster.
+type session struct {
+	*app
+	config    config.Config
+	inventory inventory.Inventory
+	state     state.Dir
+	engine    Engine
+	progress  printer
+	// record is nil for commands that only ask.
+	record *state.Run
+}
+
+// need says what a command's session holds.
+type need struct {
+	// verb names the run: "apply".
+	verb string
+	// lock: one such run at a time.
+	lock bool
+	// record: keep events, report and debug log.
+	record bool
+	// noSudo: nothing runs as root, so no password is asked for.
+	noSudo bool
+}
+
+// withSession opens what the command needs, runs it and closes everything.
+func (a *app) withSession(ctx context.Context, n need, do func(context.Context, *session) error) (err error) {
+	if a.flags.timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, a.flags.timeout, fmt.Errorf("the limit --timeout %s passed", a.flags.timeout))
+		defer cancel()
+	}
+	s := &session{app: a}
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	if s.state, err = state.Open(s.config.Metadata.Name); err != nil {
+		return err
+	}
+	if n.lock {
+		lock, err := s.state.Lock("gpuctl " + n.verb)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, lock.Unlock()) }()
+	}
+	return s.run(ctx, n, do)
+}
+
+// run makes the record, the printer and the engine around do.
+func (s *session) run(ctx context.Context, n need, do func(context.Context, *session) error) (err error) {
+	var redactor state.Redactor
+	password := ""
+	if !n.noSudo {
+		if password, err = s.sudoPassword(); err != nil {
+			return err
+		}
+		redactor.Add(password)
+	}
+	s.progress = s.printer()
+	defer s.progress.Close()
+	sinks, debug := []event.Sink{s.progress}, io.Discard
+	if n.record {
+		if s.record, err = s.state.NewRun(time.Now(), &redactor); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, s.record.Close()) }()
+		sinks, debug = append(sinks, s.record), s.record.Debug()
+	}
+	s.engine, err = s.newEngine(engineDeps{
+		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, State: s.state,
+		Sink:         stamped(event.Tee(sinks...)),
+		Log:          slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		SudoPassword: password, Secret: redactor.Add,
+	})
+	if err != nil {
+		return err
+	}
+	err = do(ctx, s)
+	return errors.Join(err, s.engine.Close())
+}
+
+// stamped gives events the time at which they come by.
+func stamped(sink event.Sink) event.Sink {
+	return event.SinkFunc(func(e event.Event) {
+		if e.Time.IsZero() {
+			e.Time = time.Now()
+		}
+		sink.Emit(e)
+	})
+}
+
+// load reads the file and finds the machines.
+func (s *session) load(ctx context.Context) error {
+	var err error
+	if s.config, err = config.Load(s.flags.file); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return usagef("there is no %s here; gpuctl bootstrap user@host writes one, -f names another", s.flags.file)
+		}
+		return err
+	}
+	if from := s.config.Spec.MachinesFrom; from != nil && from.Terraform != nil {
+		if err := s.provisioned(ctx, provision.Terraform{Dir: from.Terraform.Dir, Output: from.Terraform.Output}); err != nil {
+			return err
+		}
+	}
+	s.inventory = s.config.Inventory()
+	return s.checkNodes()
+}
+
+// provisioned takes the machines from a source and says which it left out.
+func (s *session) provisioned(ctx context.Context, source provision.Source) error {
+	found, err := source.Find(ctx)
+	if err != nil {
+		return err
+	}
+	for _, skipped := range found.Skipped {
+		if _, err := fmt.Fprintf(s.err, "%s is left out: %s\n", skipped.Name, skipped.Reason); err != nil {
+			return err
+		}
+	}
+	s.config, err = s.config.WithMachines(found.Machines)
+	return err
+}
+
+func (s *session) checkNodes() error {
+	for _, n := range s.flags.nodes {
+		if _, ok := s.inventory.Find(n); !ok {
+			var names []string
+			for _, m := range s.inventory.Machines {
+				names = append(names, m.Name)
+			}
+			return usagef("--nodes: there is no machine %q; there are %s", n, strings.Join(names, ", "))
+		}
+	}
+	return nil
+}
+
+// sudoPassword fetches the password that the file refers to. It is asked for
+// before anything is drawn on the terminal.
+func (s *session) sudoPassword() (string, error) {
+	ref := s.config.Spec.SSH.SudoPassword
+	switch {
+	case ref == nil:
+		return "", nil
+	case ref.Env != "":
+		password := os.Getenv(ref.Env)
+		if password == "" {
+			return "", usagef("spec.ssh.sudoPassword: the environment variable %s is empty", ref.Env)
+		}
+		return password, nil
+	case ref.File != "":
+		data, err := os.ReadFile(ref.File)
+		if err != nil {
+			return "", usagef("spec.ssh.sudoPassword: %w", err)
+		}
+		return strings.TrimRight(string(data), "\r\n"), nil
+	}
+	if !s.terminal.in {
+		return "", usagef("spec.ssh.sudoPassword: prompt needs a terminal; use env or file")
+	}
+	password, err := s.readPassword("sudo password: ")
+	if err != nil {
+		return "", fmt.Errorf("asking for the sudo password: %w", err)
+	}
+	return password, nil
+}
+
+// printer is a sink that must be closed before anything else is printed. Close may come twice.
+type printer interface {
+	event.Sink
+	Close()
+}
+
+func (s *session) printer() printer {
+	var names []string
+	for _, m := range s.inventory.Machines {
+		names = append(names, m.Name)
+	}
+	style := s.style(s.terminal.err)
+	if s.terminal.err {
+		return ui.NewLive(s.err, style, names, s.flags.verbose, s.size)
+	}
+	return ui.NewPlain(s.err, style, names, s.flags.verbose)
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"io"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/internal/ui"
+)
+
+// applyText is the summary of a run: what it came to and what to do next.
+func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error) error {
+	w := &writer{w: out}
+	s.findingsText(w, r.CheckResult)
+	if len(r.Nodes) > 0 {
+		w.gap()
+		w.do(nodeTable(w, r.Nodes))
+	}
+	w.gap()
+	s.failures(w, r)
+	took := ui.Duration(time.Duration(r.Seconds * float64(time.Second)))
+	var gpus, proven int64
+	for _, n := range r.Nodes {
+		gpus += n.Allocatable
+		if n.Proven {
+			proven += n.Allocatable
+		}
+	}
+	switch {
+	case failed != nil:
+		w.linef("%s: %s done in %s; the run failed. What is done stays: gpuctl apply goes on from there.", r.Cluster, plural(r.Changed, "change"), took)
+	case r.Changed == 0:
+		w.linef("%s: nothing changed (%s). %s, %d of %s proven.", r.Cluster, took, plural(len(r.Nodes), "node"), proven, plural(int(gpus), "GPU"))
+	default:
+		w.linef("%s: %s in %s. %s, %d of %s proven.", r.Cluster, plural(r.Changed, "change"), took, plural(len(r.Nodes), "node"), proven, plural(int(gpus), "GPU"))
+	}
+	if s.record != nil {
+		w.linef("record: %s", s.record.Path())
+	}
+	if failed == nil {
+		w.linef("\nNext:")
+		w.linef("  gpuctl kubeconfig --to kubeconfig && export KUBECONFIG=kubeconfig")
+		w.linef("  gpuctl status")
+	}
+	return w.err
+}
+
+// outcomesText is the summary of a reset.
+func (s *session) outcomesText(out io.Writer, r bootstrap.ApplyResult) error {
+	w := &writer{w: out}
+	s.findingsText(w, r.CheckResult)
+	s.failures(w, r)
+	w.linef("%s: %s in %s", r.Cluster, plural(r.Changed, "change"), ui.Duration(time.Duration(r.Seconds*float64(time.Second))))
+	if s.record != nil {
+		w.linef("record: %s", s.record.Path())
+	}
+	return w.err
+}
+
+func (s *session) failures(w *writer, r bootstrap.ApplyResult) {
+	for _, o := range r.Outcomes {
+		if o.Status == "done" || o.Error == "" {
+			continue
+		}
+		w.linef("%s  %s: %s", nameOf(o.Machine), ui.Clean(o.Title), o.Status)
+		w.linef("    %s", ui.Clean(o.Error))
+		if o.Code != "" {
+			w.linef("    known failure: %s", nextExplain(o.Code))
+		}
+	}
+}

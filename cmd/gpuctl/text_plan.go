@@ -1,0 +1,70 @@
+package main
+
+import (
+	"io"
+
+	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/internal/ui"
+)
+
+// planText lists the actions under their machines, in the order of the plan.
+func (s *session) planText(out io.Writer, r bootstrap.PlanResult) error {
+	w := &writer{w: out}
+	set := r.Set
+	if r.Untested {
+		set += ", untested"
+	}
+	unreached(w, r.Machines)
+	if len(r.Actions) == 0 {
+		w.linef("%s is as gpuctl.yaml says (set %s): nothing to do.", r.Cluster, set)
+	} else {
+		w.linef("%s (set %s): %s", r.Cluster, set, plural(len(r.Actions), "action"))
+	}
+	for _, scope := range scopes(r.Actions) {
+		w.linef("\n%s", nameOf(scope))
+		for _, a := range r.Actions {
+			if a.Machine == scope {
+				s.actionText(w, a)
+			}
+		}
+	}
+	s.findingsText(w, r.CheckResult)
+	if len(r.Actions) > 0 {
+		w.linef("\nNext: gpuctl apply")
+	}
+	return w.err
+}
+
+func (s *session) actionText(w *writer, a bootstrap.ActionView) {
+	consent := ""
+	if a.Consent != "" {
+		consent = " [asks first: " + a.Consent + "]"
+	}
+	w.linef("  %s%s", ui.Clean(a.Title), consent)
+	w.linef("      because %s", ui.Clean(a.Reason))
+	if s.flags.verbose {
+		for _, c := range a.Changes {
+			w.linef("      + %s", ui.Clean(c))
+		}
+	}
+}
+
+// scopes are the machines of actions in the order in which they first appear.
+func scopes(actions []bootstrap.ActionView) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, a := range actions {
+		if !seen[a.Machine] {
+			seen[a.Machine] = true
+			out = append(out, a.Machine)
+		}
+	}
+	return out
+}
+
+func nameOf(machine string) string {
+	if machine == "" {
+		return "cluster"
+	}
+	return machine
+}

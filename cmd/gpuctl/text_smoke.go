@@ -1,0 +1,34 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/internal/ui"
+)
+
+// smokeText is one row per rung of the ladder and node.
+func (s *session) smokeText(out io.Writer, r bootstrap.SmokeResult) error {
+	w := &writer{w: out}
+	rows := [][]string{{"NODE", "TEST", "RESULT", "TIME", "DETAIL"}}
+	passed := 0
+	for _, n := range r.Nodes {
+		if n.Status == "passed" {
+			passed++
+		}
+		for _, step := range n.Steps {
+			rows = append(rows, []string{n.Node, step.Name, step.Status, ui.Duration(time.Duration(step.Seconds * float64(time.Second))), step.Detail})
+		}
+		rows = append(rows, []string{n.Node, "all", n.Status, "", fmt.Sprintf("%s tested", plural(n.GPUs, "GPU"))})
+	}
+	w.do(ui.Table(w, rows))
+	for _, n := range r.Nodes {
+		if n.Code != "" {
+			w.linef("%s: known failure: %s", n.Node, nextExplain(n.Code))
+		}
+	}
+	w.linef("\n%s: %d of %s passed in %s", r.Cluster, passed, plural(len(r.Nodes), "node"), ui.Duration(time.Duration(r.Seconds*float64(time.Second))))
+	return w.err
+}
