@@ -1,0 +1,149 @@
+package k3s
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
+)
+
+// DefaultSource is where k3s publishes its releases.
+const DefaultSource = "https://github.com/k3s-io/k3s/releases/download"
+
+// download names one binary.
+type download struct {
+	url, list, name, staged, sum string
+}
+
+func downloadOf(w Want, arch string) download {
+	source := strings.TrimRight(w.Source, "/")
+	if source == "" {
+		source = DefaultSource
+	}
+	name := "k3s"
+	if arch == "arm64" {
+		name = "k3s-arm64"
+	}
+	base := source + "/" + strings.ReplaceAll(w.Version, "+", "%2B")
+	return download{
+		url: base + "/" + name, list: base + "/sha256sum-" + arch + ".txt", name: name,
+		staged: stagedPath(w), sum: strings.ToLower(w.SHA256),
+	}
+}
+
+// stagedPath is where the verified binary waits for the moment of the change:
+// an earlier rename would upgrade k3s at its next crash.
+func stagedPath(w Want) string { return BinDir + "/.k3s-" + w.Version }
+
+func downloadAction(w Want, s Seen, a Access, reason string) plan.Action {
+	d := downloadOf(w, s.Arch)
+	sum := "sha256 " + d.sum
+	if d.sum == "" {
+		sum = "sha256 from the source's own sha256sum-" + s.Arch + ".txt: the set does not know this version"
+	}
+	return plan.Action{
+		ID: BinaryID(w.Machine), Machine: w.Machine,
+		Title:   "download k3s " + w.Version,
+		Reason:  reason,
+		Changes: []string{d.url + " -> " + d.staged, sum},
+		Timeout: 20 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			return d.apply(ctx, a, w.Proxy, say)
+		},
+	}
+}
+
+// apply lets the machine download; where it cannot, the client does and streams.
+func (d download) apply(ctx context.Context, a Access, proxy Proxy, say plan.Say) error {
+	say("downloading %s", d.url)
+	cmd := d.command("network", nil)
+	cmd.Env = proxy.env()
+	_, err := a.On.Run(ctx, cmd)
+	code := remote.ExitCode(err)
+	if code != 41 && code != 42 {
+		return err
+	}
+	say("the machine cannot download (%v); sending the binary from here", err)
+	fetch := a.Fetch
+	if fetch == nil {
+		fetch = fetchHTTP
+	}
+	if d.sum == "" {
+		if d.sum, err = d.listed(ctx, fetch); err != nil {
+			return err
+		}
+	}
+	body, err := fetch(ctx, d.url)
+	if err != nil {
+		return fmt.Errorf("downloading k3s: %w", err)
+	}
+	defer body.Close()
+	_, err = a.On.Run(ctx, d.command("stdin", body))
+	return err
+}
+
+func (d download) command(from string, stdin io.Reader) remote.Cmd {
+	return remote.Cmd{
+		Name: "download k3s", Script: downloadScript, Sudo: true, Timeout: 18 * time.Minute,
+		Args: []string{d.staged, d.url, d.sum, d.list, d.name, from}, Stdin: stdin,
+	}
+}
+
+// listed reads the checksum from the release's own list.
+func (d download) listed(ctx context.Context, fetch func(context.Context, string) (io.ReadCloser, error)) (string, error) {
+	body, err := fetch(ctx, d.list)
+	if err != nil {
+		return "", fmt.Errorf("downloading checksums of k3s: %w", err)
+	}
+	defer body.Close()
+	text, err := io.ReadAll(io.LimitReader(body, 1<<20))
+	if err != nil {
+		return "", fmt.Errorf("downloading checksums of k3s: %w", err)
+	}
+	if sum := checksum(string(text), d.name); sum != "" {
+		return sum, nil
+	}
+	return "", fmt.Errorf("%s has no checksum of %s", d.list, d.name)
+}
+
+// checksum finds the sum of a file in the output of sha256sum.
+func checksum(list, name string) string {
+	for _, line := range strings.Split(list, "\n") {
+		f := strings.Fields(line)
+		if len(f) == 2 && strings.TrimPrefix(f[1], "*") == name && len(f[0]) == 64 {
+			return strings.ToLower(f[0])
+		}
+	}
+	return ""
+}
+
+func (p Proxy) env() map[string]string {
+	env := map[string]string{}
+	for name, value := range map[string]string{"http_proxy": p.HTTP, "https_proxy": p.HTTPS, "no_proxy": p.No} {
+		if value != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
+
+func fetchHTTP(ctx context.Context, url string) (io.ReadCloser, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	if res.StatusCode != http.StatusOK {
+		res.Body.Close()
+		return nil, fmt.Errorf("%s: %s", url, res.Status)
+	}
+	return res.Body, nil
+}

@@ -1,0 +1,58 @@
+# Fetches the k3s binary to a staging name, verified before it may be executed.
+# $1 staging path  $2 URL of the binary  $3 sha256 or empty  $4 URL of the checksum list
+# $5 name in the list ("k3s", "k3s-arm64")  $6 "stdin" when the binary comes on standard input
+# Exit codes: 41 no curl or wget, 42 download failed, 43 no checksum, 44 checksum differs.
+set -eu
+umask 077
+staged=$1 url=$2 sum=$3 list=$4 name=$5 from=${6:-network}
+part=$staged.part
+
+fetch() {
+  if command -v curl >/dev/null 2>&1; then
+    curl -fsSL --connect-timeout 20 --speed-limit 1024 --speed-time 60 --retry 3 "$@"
+  else
+    return 41
+  fi
+}
+
+get() { # get URL: to standard output
+  if command -v curl >/dev/null 2>&1; then fetch "$1"; else wget -q -T 60 -O - "$1"; fi
+}
+
+resume() { # resume URL FILE
+  if command -v curl >/dev/null 2>&1; then fetch -C - -o "$2" "$1"; else wget -q -T 60 -c -O "$2" "$1"; fi
+}
+
+matches() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = "$sum" ]; }
+
+if [ "$from" = network ] && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
+  echo "neither curl nor wget is installed" >&2
+  exit 41
+fi
+if [ -z "$sum" ]; then
+  sum=$(get "$list" | sed -n "s/^\([0-9a-f]\{64\}\)[ *]*$name\$/\1/p" | head -n 1) || exit 42
+  [ -n "$sum" ] || { echo "$list has no checksum of $name" >&2; exit 43; }
+fi
+if matches "$staged"; then
+  chmod 0755 "$staged"
+  exit 0
+fi
+mkdir -p "${staged%/*}"
+if [ "$from" = stdin ]; then
+  cat >"$part"
+else
+  partial=no
+  [ ! -s "$part" ] || partial=yes
+  matches "$part" || resume "$url" "$part" || { [ "$partial" = yes ] && rm -f "$part" && resume "$url" "$part"; } || exit 42
+  if ! matches "$part" && [ "$partial" = yes ]; then
+    rm -f "$part"
+    resume "$url" "$part" || exit 42
+  fi
+fi
+if ! matches "$part"; then
+  echo "sha-256 of k3s differs: got $(sha256sum "$part" | cut -d ' ' -f 1), want $sum, from $url" >&2
+  rm -f "$part"
+  exit 44
+fi
+chmod 0755 "$part"
+mv -f "$part" "$staged"

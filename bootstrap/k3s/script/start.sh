@@ -1,0 +1,82 @@
+# (Re)starts a k3s unit and watches it come up.
+# $1 unit  $2 restart or look  $3 limit in seconds  $4 the k3s binary
+# $5 data directory  $6 pattern of hopeless log lines  $7 pattern of log lines that may heal
+#
+# "systemctl start" never returns for an agent that waits (Type=notify,
+# TimeoutStartSec=0), and it returns 0 for one that is about to crash. So: no
+# blocking, and looks until unit and containerd have been well several times.
+# Lines printed: "say TEXT" while waiting, "journal TEXT" on failure, "up N" at the end.
+# Exit codes: 0 up, 31 hopeless, 32 crash loop, 33 limit reached.
+set +e
+set -u
+unit=$1 order=$2 limit=$3 k3s=$4 data=$5 hopeless=$6 healing=$7
+socket=/run/k3s/containerd/containerd.sock
+
+look() {
+  state='' sub='' restarts=0 id=''
+  while IFS='=' read -r key value; do
+    case $key in
+      ActiveState) state=$value ;;
+      SubState) sub=$value ;;
+      NRestarts) restarts=$value ;;
+      InvocationID) id=$value ;;
+    esac
+  done <<SHOW
+$(systemctl show -p ActiveState -p SubState -p NRestarts -p InvocationID "$unit.service")
+SHOW
+}
+
+journal() { journalctl -q --no-pager -o cat -u "$unit.service" --since "@$since" "$@" 2>/dev/null; }
+
+count() {
+  [ -n "$1" ] || { echo 0; return; }
+  journal -n 400 | grep -E -c -i -e "$1"
+}
+
+give_up() {
+  journal -n 80 | sed 's/^/journal /'
+  if [ -r "$data/agent/containerd/containerd.log" ] && journal -n 80 | grep -q 'containerd exited'; then
+    tail -n 5 "$data/agent/containerd/containerd.log" | sed 's/^/journal containerd.log: /'
+  fi
+  exit "$1"
+}
+
+containerd_answers() {
+  [ -S "$socket" ] && "$k3s" crictl --runtime-endpoint "unix://$socket" --timeout 5s version >/dev/null 2>&1
+}
+
+pause() { sleep 0.4 2>/dev/null || sleep 1; }
+
+look
+old=$id
+since=$(date +%s)
+if [ "$order" != look ]; then
+  systemctl reset-failed "$unit.service" 2>/dev/null || :
+  systemctl "$order" --no-block "$unit.service" || give_up 32
+else
+  old=none
+fi
+trap - HUP INT TERM PIPE
+good=0 round=0 said='' last=0 first=''
+end=$((since + limit))
+while :; do
+  look
+  if [ "$state" = active ] && [ "$id" != "$old" ] && [ "$restarts" = "$last" ] && containerd_answers; then
+    good=$((good + 1))
+    [ "$good" -lt 3 ] || { echo "up $restarts"; exit 0; }
+  else
+    good=0
+  fi
+  [ "$id" = "$old" ] || [ -n "$first" ] || first=$restarts
+  last=$restarts
+  if [ $((round % 5)) = 4 ]; then
+    line=$(journal -n 1)
+    [ "$line" = "$said" ] || { said=$line; printf 'say %s (%s): %s\n' "$state" "$sub" "$line"; }
+    [ "$(count "$hopeless")" -lt 2 ] || give_up 31
+    [ "$(count "$healing")" -lt 30 ] || give_up 31
+    [ $((restarts - ${first:-0})) -lt 3 ] || give_up 32
+  fi
+  [ "$(date +%s)" -lt "$end" ] || give_up 33
+  round=$((round + 1))
+  pause
+done
