@@ -87,7 +87,7 @@ func install(ctx context.Context, w Want, a Access, c change, limit time.Duratio
 		Name: "install k3s", Script: installScript(w, c), Sudo: true,
 		Args: []string{
 			w.Unit(), order, strconv.Itoa(int(limit.Seconds())), Binary, w.Data(),
-			pattern(hopeless()), pattern(healing()),
+			pattern(hopeless()), pattern(healing()), containerdSocket,
 		},
 		Env:     map[string]string{"AGENT_TOKEN": agent, "SERVER_TOKEN": server},
 		Secrets: unique([]string{agent, server, secretOf(agent), secretOf(server)}),
@@ -138,9 +138,9 @@ func installScript(w Want, c change) string {
 		b.WriteString(firstTokens(w))
 	} else {
 		if w.Server() {
-			b.WriteString(`printf '%s\n' "$SERVER_TOKEN" | stage 0600 ` + ServerTokenFile + "\n")
+			b.WriteString("secret 0600 " + ServerTokenFile + ` "$SERVER_TOKEN"` + "\n")
 		}
-		b.WriteString(`printf '%s\n' "$AGENT_TOKEN" | stage 0600 ` + AgentTokenFile + "\n")
+		b.WriteString("secret 0600 " + AgentTokenFile + ` "$AGENT_TOKEN"` + "\n")
 	}
 	b.WriteString(swapScript(w))
 	b.WriteString(startScript)

@@ -31,6 +31,8 @@ const (
 	Kubeconfig      = ConfigDir + "/k3s.yaml"
 	DefaultDataDir  = "/var/lib/rancher/k3s"
 
+	containerdSocket = "/run/k3s/containerd/containerd.sock"
+
 	unitDir = "/etc/systemd/system"
 	// unproven keeps workloads away from GPUs that have not passed their smoke test.
 	unproven = "gpuctl.dev/unproven=:NoSchedule"

@@ -24,10 +24,17 @@ stage() {
 $t $2"
 }
 
+# secret MODE PATH VALUE: stages one line. No pipe: stage would run in a subshell.
+secret() {
+  stage "$1" "$2" <<SECRET
+$3
+SECRET
+}
+
 # once MODE PATH VALUE: stages a secret only where none is.
 once() {
   [ -s "$2" ] && { chmod "$1" "$2"; return 0; }
-  printf '%s\n' "$3" | stage "$1" "$2"
+  secret "$1" "$2" "$3"
 }
 
 # swap: renames everything that was staged.

@@ -1,6 +1,7 @@
 # (Re)starts a k3s unit and watches it come up.
 # $1 unit  $2 restart or look  $3 limit in seconds  $4 the k3s binary
 # $5 data directory  $6 pattern of hopeless log lines  $7 pattern of log lines that may heal
+# $8 containerd's socket
 #
 # "systemctl start" never returns for an agent that waits (Type=notify,
 # TimeoutStartSec=0), and it returns 0 for one that is about to crash. So: no
@@ -9,8 +10,7 @@
 # Exit codes: 0 up, 31 hopeless, 32 crash loop, 33 limit reached.
 set +e
 set -u
-unit=$1 order=$2 limit=$3 k3s=$4 data=$5 hopeless=$6 healing=$7
-socket=/run/k3s/containerd/containerd.sock
+unit=$1 order=$2 limit=$3 k3s=$4 data=$5 hopeless=$6 healing=$7 socket=$8
 
 look() {
   state='' sub='' restarts=0 id=''
