@@ -81,7 +81,7 @@ func (k checker) secret(s Secret, field string) {
 }
 
 const (
-	userRule = "letters, digits, '.', '_' and '-', not starting with '-' or '.'"
+	userRule = "letters, digits, '.', '_', '-', '@' and '+', beginning with a letter, a digit or '_'"
 	hostRule = "an IP address, a DNS name or a Host of ssh_config; the user, the port and the protocol have no place in it"
 )
 

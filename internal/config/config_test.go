@@ -240,7 +240,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, m := range c.Inventory().Machines {
-			if CheckNodeName(m.Name) != nil || m.Host == "" || strings.HasPrefix(m.Host, "-") || strings.ContainsAny(m.Host+m.User, " ;'\"$`\n") {
+			if CheckNodeName(m.Name) != nil || m.Host == "" || strings.HasPrefix(m.Host, "-") || strings.ContainsAny(m.Host+m.User, " ;'\"`\n/") {
 				t.Errorf("machine %+v went through", m)
 			}
 		}

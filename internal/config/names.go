@@ -61,7 +61,7 @@ type patterns struct {
 
 func newPatterns() patterns {
 	return patterns{
-		user:    regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,63}$`),
+		user:    regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._@+-]{0,63}\$?$`),
 		host:    regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]{0,252})$`),
 		name:    regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`),
 		iface:   regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,14}$`),

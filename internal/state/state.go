@@ -5,11 +5,14 @@
 package state
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 )
 
 // Dir is the state directory of one cluster.
@@ -64,6 +67,21 @@ func (d Dir) KnownHosts() string { return filepath.Join(d.path, "known_hosts") }
 
 // Kubeconfig is where the cluster's kubeconfig is kept.
 func (d Dir) Kubeconfig() string { return filepath.Join(d.path, "kubeconfig") }
+
+// ID tells this cluster's state from that of others, also on other computers
+// and of the same name. It is made once, at random, and is no secret.
+func (d Dir) ID() (string, error) {
+	path := filepath.Join(d.path, "id")
+	data, err := os.ReadFile(path)
+	if id := strings.TrimSpace(string(data)); err == nil && id != "" {
+		return id, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("reading the state's id: %w", err)
+	}
+	id := strings.ToLower(rand.Text())
+	return id, replace(path, []byte(id+"\n"))
+}
 
 // WriteKubeconfig replaces the kept kubeconfig, mode 0600, in one step.
 func (d Dir) WriteKubeconfig(data []byte) error { return replace(d.Kubeconfig(), data) }

@@ -117,6 +117,20 @@ func TestLockNamesItsHolder(t *testing.T) {
 	}
 }
 
+func TestIDStays(t *testing.T) {
+	d, other := open(t), open(t)
+	first, err := d.ID()
+	if err != nil || len(first) < 16 {
+		t.Fatalf("%q, %v", first, err)
+	}
+	if again, err := d.ID(); err != nil || again != first {
+		t.Errorf("%q became %q, %v", first, again, err)
+	}
+	if id, err := other.ID(); err != nil || id == first {
+		t.Errorf("two states share %q, %v", id, err)
+	}
+}
+
 func TestKubeconfigIsPrivate(t *testing.T) {
 	d := open(t)
 	for _, text := range []string{"one", "two"} {
