@@ -69,6 +69,9 @@ func (e *CutOffError) Error() string {
 // Unwrap returns the cause.
 func (e *CutOffError) Unwrap() error { return e.Err }
 
+// UnknownResult tells whoever walks a plan to observe before deciding.
+func (e *CutOffError) UnknownResult() bool { return true }
+
 // SudoKind says why root rights were not to be had.
 type SudoKind string
 
@@ -148,6 +151,8 @@ const (
 	HostKey ConnectKind = "hostkey"
 	// Auth: no key was accepted. Trace names each key and its answer.
 	Auth ConnectKind = "auth"
+	// NoShell: the login worked and the account runs no commands (nologin, forced command, "log in as ubuntu").
+	NoShell ConnectKind = "shell"
 	// Jump: a hop on the way failed; Err is the hop's *ConnectError.
 	Jump ConnectKind = "jump"
 	// Config: the target, ssh_config or a named key file is unusable; nothing was dialled.
