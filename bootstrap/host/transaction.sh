@@ -44,6 +44,7 @@ mkdir -p "$d"
 chmod 0700 "$d"
 #PREPARE#
 cat >"$d/$unit.sh" <<'GPUCTL_UNIT'
+exec >"${0%.sh}.log" 2>&1
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l
 # The lock on package lists is not covered by DPkg::Lock::Timeout.
 apt_get() {
@@ -62,11 +63,9 @@ set -eu
 GPUCTL_UNIT
 rm -f "$d/$unit.log"
 rc=0
-# shellcheck disable=SC2016
-systemd-run --quiet --collect --wait --unit="$unit" --property=TimeoutStopSec=600 \
-  /bin/sh -c 'log=$1; shift; exec /bin/sh "$@" >"$log" 2>&1' sh "$d/$unit.log" "$d/$unit.sh" "$@" || rc=$?
+systemd-run --quiet --collect --wait --unit="$unit" --property=TimeoutStopSec=600 /bin/sh "$d/$unit.sh" "$@" || rc=$?
 if [ "$rc" -ne 0 ]; then
-  tail -n 30 "$d/$unit.log" >&2
+  tail -n 30 "$d/$unit.log" >&2 || true
   exit "$rc"
 fi
 #VERIFY#

@@ -96,7 +96,11 @@ func answer(body []string, tail string) Answer {
 	status, note, _ := strings.Cut(tail, " ")
 	text := strings.Join(body, "\n")
 	// The frame adds one newline so that its end stands on a line of its own.
-	return Answer{Status: Status(status), Text: Clean(text), Note: strings.TrimSpace(Clean(note))}
+	a := Answer{Status: Status(status), Text: Clean(text), Note: strings.TrimSpace(Clean(note))}
+	if a.Status == Timeout {
+		a.Note = "" // what the shell says of a process it killed
+	}
+	return a
 }
 
 // stamp reads nanoseconds, or whole seconds from a date(1) without %N.
@@ -106,9 +110,9 @@ func (o *Output) stamp(text string) {
 	if err != nil || n <= 0 {
 		return
 	}
-	t := time.Unix(n, 0)
+	t := time.Unix(n, 0).UTC()
 	if len(digits) > 15 {
-		t = time.Unix(0, n)
+		t = time.Unix(0, n).UTC()
 	}
 	if o.First.IsZero() {
 		o.First = t
