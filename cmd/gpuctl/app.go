@@ -39,6 +39,8 @@ type globalFlags struct {
 	yes     bool
 	verbose bool
 	noColor bool
+	// acceptNewHostKeys agrees to sending secrets to machines seen for the first time.
+	acceptNewHostKeys bool
 }
 
 func (a *app) json() bool { return a.flags.output == "json" }

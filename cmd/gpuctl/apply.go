@@ -27,7 +27,7 @@ Reboots, driver changes, drains and uninstalls are shown and asked for first.`,
 		Example: "  gpuctl apply\n  gpuctl apply --yes --timeout 45m",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "apply", lock: true, record: true},
+			return a.withSession(cmd.Context(), need{verb: "apply", lock: true, record: true, retryFor: patience},
 				func(ctx context.Context, s *session) error { return runApply(ctx, s, o) })
 		},
 	}

@@ -56,6 +56,6 @@ func runBootstrap(ctx context.Context, a *app, o bootstrapOptions, hosts []strin
 	} else if o.hosts != (config.HostOptions{}) {
 		return usagef("--name, --set, --jump, --identity-file and --sudo-password-file belong to machines on the command line")
 	}
-	return a.withSession(ctx, need{verb: "bootstrap", lock: true, record: true},
+	return a.withSession(ctx, need{verb: "bootstrap", lock: true, record: true, retryFor: patience},
 		func(ctx context.Context, s *session) error { return runApply(ctx, s, o.applyOptions) })
 }

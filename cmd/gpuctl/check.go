@@ -18,7 +18,7 @@ Exit code 3: findings block. Exit code 4: a machine was not reached.`,
 		Example: "  gpuctl check\n  gpuctl check --nodes gpu-1 -o json",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "check", record: true}, runCheck)
+			return a.withSession(cmd.Context(), need{verb: "check", record: true, retryFor: briefly}, runCheck)
 		},
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
@@ -50,7 +49,7 @@ func (s *session) ask(ctx context.Context, asks []bootstrap.ActionView) error {
 	if err != nil {
 		return err
 	}
-	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
+	if !agreed(answer) {
 		return fmt.Errorf("you said no: %w", plan.ErrConsent)
 	}
 	return nil

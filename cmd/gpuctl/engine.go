@@ -2,10 +2,17 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
+	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
@@ -43,15 +50,47 @@ type engineDeps struct {
 	State state.Dir
 	Sink  event.Sink
 	Log   *slog.Logger
-	// SudoPassword is empty where none is configured.
-	SudoPassword string
 	// Secret registers a value that must not appear in any record.
 	Secret func(string)
-	// Consent to sending the sudo password to a machine seen for the first time.
-	AcceptNewHostKeys bool
+	// RetryFor is how long a machine that does not answer is tried again.
+	RetryFor time.Duration
+	// Ask is what connecting asks the user.
+	Ask asker
 }
 
-// newEngine makes the real one.
-func newEngine(engineDeps) (Engine, error) {
-	return nil, errors.New("no engine is wired yet")
+// engine is the real one with the connections to jump hosts that it uses.
+type engine struct {
+	*bootstrap.Engine
+	dialer *sshconn.Dialer
+}
+
+// newEngine makes the real one. It connects to nothing yet.
+func newEngine(d engineDeps) (Engine, error) {
+	set, err := charts.Load(d.Config.Spec.Set)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("spec.set: %w", err)}
+	}
+	owner, err := d.State.ID()
+	if err != nil {
+		return nil, err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		cache = d.State.Path() // no home directory: keep archives with the state
+	}
+	dialer := sshconn.NewDialer(dialOptions(d))
+	e, err := bootstrap.New(bootstrap.Settings{
+		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes,
+		Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log, Secret: d.Secret,
+		Key: rand.Text(), Owner: owner, ChartCache: filepath.Join(cache, "gpuctl", "charts"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return engine{e, dialer}, nil
+}
+
+// Close ends the connections to machines, then those to jump hosts.
+func (e engine) Close() error {
+	return errors.Join(e.Engine.Close(), e.dialer.Close())
 }

@@ -80,11 +80,17 @@ func unreachable(err error) bool {
 	return is[*remote.ConnectError](err) || is[*remote.SudoError](err)
 }
 
-// explainEnd adds why the context ended, which the error of what was cut short
-// often does not say.
-func (a *app) explainEnd(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); errors.Is(cause, errInterrupted) && !errors.Is(err, errInterrupted) {
-		return fmt.Errorf("%w: %w", errInterrupted, err)
+// interrupted is what a command came to that Ctrl-C ended. What was cut short
+// complains in many voices; people need one word, the record has the rest.
+type interrupted struct{ err error }
+
+func (e *interrupted) Error() string   { return errInterrupted.Error() }
+func (e *interrupted) Unwrap() []error { return []error{errInterrupted, e.err} }
+
+// explainEnd is err, or the interruption that caused it.
+func explainEnd(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errInterrupted) {
+		return &interrupted{err}
 	}
 	return err
 }

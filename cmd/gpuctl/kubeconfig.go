@@ -19,7 +19,7 @@ a file of mode 0600. It holds the keys of the cluster.`,
 		Example: "  gpuctl kubeconfig --to kubeconfig\n  KUBECONFIG=kubeconfig kubectl get nodes",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "kubeconfig"},
+			return a.withSession(cmd.Context(), need{verb: "kubeconfig", retryFor: briefly},
 				func(ctx context.Context, s *session) error { return runKubeconfig(ctx, s, to) })
 		},
 	}

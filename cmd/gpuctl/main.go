@@ -34,7 +34,7 @@ func run(args []string, a app) int {
 	root.SetErr(a.err)
 	err := root.ExecuteContext(ctx)
 	if err != nil {
-		err = a.explainEnd(ctx, err)
+		err = explainEnd(ctx, err)
 		a.printError(err)
 	}
 	return exitCode(err)

@@ -18,7 +18,7 @@ Exit code 3: findings block. Exit code 4: a machine was not reached.`,
 		Example: "  gpuctl plan\n  gpuctl plan -v\n  gpuctl plan -o json",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "plan", record: true}, runPlan)
+			return a.withSession(cmd.Context(), need{verb: "plan", record: true, retryFor: briefly}, runPlan)
 		},
 	}
 }

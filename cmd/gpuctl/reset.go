@@ -19,7 +19,7 @@ gpuctl laid beside it. It shows what it will destroy and asks.`,
 		Example: "  gpuctl reset\n  gpuctl reset --nodes gpu-3 --yes",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "reset", lock: true, record: true},
+			return a.withSession(cmd.Context(), need{verb: "reset", lock: true, record: true, retryFor: patience},
 				func(ctx context.Context, s *session) error { return runReset(ctx, s, driver) })
 		},
 	}

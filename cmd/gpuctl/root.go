@@ -44,6 +44,7 @@ func addGlobalFlags(root *cobra.Command, a *app) {
 	f.DurationVar(&a.flags.timeout, "timeout", 0, "give up after this `time`, such as 45m; 0 means the limits of each step")
 	f.BoolVarP(&a.flags.yes, "yes", "y", false, "agree to reboots, driver changes, drains and uninstalls of the plan")
 	f.BoolVarP(&a.flags.verbose, "verbose", "v", false, "say more")
+	f.BoolVar(&a.flags.acceptNewHostKeys, "accept-new-host-keys", false, "send the sudo password also to machines seen for the first time")
 	f.BoolVar(&a.flags.noColor, "no-color", false, "no colours (also: NO_COLOR)")
 }
 

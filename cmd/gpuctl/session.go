@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -39,8 +38,8 @@ type need struct {
 	lock bool
 	// record: keep events, report and debug log.
 	record bool
-	// noSudo: nothing runs as root, so no password is asked for.
-	noSudo bool
+	// retryFor is how long a machine that does not answer, as one that boots, is tried again.
+	retryFor time.Duration
 }
 
 // withSession opens what the command needs, runs it and closes everything.
@@ -70,13 +69,6 @@ func (a *app) withSession(ctx context.Context, n need, do func(context.Context, 
 // run makes the record, the printer and the engine around do.
 func (s *session) run(ctx context.Context, n need, do func(context.Context, *session) error) (err error) {
 	var redactor state.Redactor
-	password := ""
-	if !n.noSudo {
-		if password, err = s.sudoPassword(); err != nil {
-			return err
-		}
-		redactor.Add(password)
-	}
 	s.progress = s.printer()
 	defer s.progress.Close()
 	sinks, debug := []event.Sink{s.progress}, io.Discard
@@ -89,9 +81,9 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 	}
 	s.engine, err = s.newEngine(engineDeps{
 		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, State: s.state,
-		Sink:         stamped(event.Tee(sinks...)),
-		Log:          slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		SudoPassword: password, Secret: redactor.Add,
+		Sink:   stamped(event.Tee(sinks...)),
+		Log:    slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Secret: redactor.Add, RetryFor: n.retryFor, Ask: s.asker(redactor.Add),
 	})
 	if err != nil {
 		return err
@@ -154,36 +146,6 @@ func (s *session) checkNodes() error {
 		}
 	}
 	return nil
-}
-
-// sudoPassword fetches the password that the file refers to. It is asked for
-// before anything is drawn on the terminal.
-func (s *session) sudoPassword() (string, error) {
-	ref := s.config.Spec.SSH.SudoPassword
-	switch {
-	case ref == nil:
-		return "", nil
-	case ref.Env != "":
-		password := os.Getenv(ref.Env)
-		if password == "" {
-			return "", usagef("spec.ssh.sudoPassword: the environment variable %s is empty", ref.Env)
-		}
-		return password, nil
-	case ref.File != "":
-		data, err := os.ReadFile(ref.File)
-		if err != nil {
-			return "", usagef("spec.ssh.sudoPassword: %w", err)
-		}
-		return strings.TrimRight(string(data), "\r\n"), nil
-	}
-	if !s.terminal.in {
-		return "", usagef("spec.ssh.sudoPassword: prompt needs a terminal; use env or file")
-	}
-	password, err := s.readPassword("sudo password: ")
-	if err != nil {
-		return "", fmt.Errorf("asking for the sudo password: %w", err)
-	}
-	return password, nil
 }
 
 // printer is a sink that must be closed before anything else is printed. Close may come twice.

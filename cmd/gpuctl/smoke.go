@@ -21,7 +21,7 @@ Exit code 6: a node failed.`,
 		Example: "  gpuctl smoke\n  gpuctl smoke --nodes gpu-1 -o json",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "smoke", lock: true, record: true}, runSmoke)
+			return a.withSession(cmd.Context(), need{verb: "smoke", lock: true, record: true, retryFor: briefly}, runSmoke)
 		},
 	}
 }

@@ -27,7 +27,7 @@ hosts and pinned host keys. The exit code is that of the command.`,
 		Example: "  gpuctl ssh gpu-1\n  gpuctl ssh gpu-1 -- nvidia-smi -L",
 		Args:    wants(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withSession(cmd.Context(), need{verb: "ssh", noSudo: true},
+			return a.withSession(cmd.Context(), need{verb: "ssh", retryFor: briefly},
 				func(ctx context.Context, s *session) error { return runSSH(ctx, s, args[0], args[1:]) })
 		},
 	}

@@ -14,7 +14,7 @@ func newStatus(a *app) *cobra.Command {
 		Example: "  gpuctl status\n  gpuctl status -o json",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withSession(cmd.Context(), need{verb: "status"}, runStatus)
+			return a.withSession(cmd.Context(), need{verb: "status", retryFor: briefly}, runStatus)
 		},
 	}
 }

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
+	"github.com/gpuctl/gpuctl/internal/config"
+)
+
+// asker fetches secrets where the file says they are and asks the user what
+// connecting needs to know, one question at a time.
+type asker struct {
+	app    *app
+	secret func(string)
+	ref    *config.Secret
+	state  *asked
+}
+
+// asked is shared by all copies of an asker.
+type asked struct {
+	mu       sync.Mutex
+	password *string
+	phrases  map[string]string
+}
+
+func (s *session) asker(secret func(string)) asker {
+	return asker{s.app, secret, s.config.Spec.SSH.SudoPassword, &asked{phrases: map[string]string{}}}
+}
+
+// sudoPassword is asked for only when sudo on a machine wants a password; empty
+// means that none is configured. A machine seen for the first time gets it after
+// a confirmation: whoever answers there would have it.
+func (a asker) sudoPassword(ctx context.Context, machine sshconn.Info) (string, error) {
+	if a.ref == nil {
+		return "", nil
+	}
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	if machine.FirstSeen && !a.app.flags.acceptNewHostKeys {
+		if err := a.trust(ctx, machine); err != nil {
+			return "", err
+		}
+	}
+	if a.state.password == nil {
+		password, err := a.fetch()
+		if err != nil {
+			return "", err
+		}
+		a.secret(password)
+		a.state.password = &password
+	}
+	return *a.state.password, nil
+}
+
+func (a asker) trust(ctx context.Context, machine sshconn.Info) error {
+	if !a.app.terminal.in {
+		return fmt.Errorf("%s is seen for the first time (host key %s) and wants the sudo password: pin its hostKey in gpuctl.yaml, or agree with --accept-new-host-keys",
+			machine.Host, machine.Fingerprint)
+	}
+	if _, err := fmt.Fprintf(a.app.err, "%s is seen for the first time, its host key is %s %s.\nSend it the sudo password? [y/N] ",
+		machine.Host, machine.KeyType, machine.Fingerprint); err != nil {
+		return err
+	}
+	answer, err := readLine(ctx, bufio.NewReader(a.app.in))
+	if err != nil {
+		return err
+	}
+	if !agreed(answer) {
+		return fmt.Errorf("you did not trust %s", machine.Host)
+	}
+	return nil
+}
+
+func (a asker) fetch() (string, error) {
+	switch {
+	case a.ref.Env != "":
+		if password := os.Getenv(a.ref.Env); password != "" {
+			return password, nil
+		}
+		return "", usagef("spec.ssh.sudoPassword: the environment variable %s is empty", a.ref.Env)
+	case a.ref.File != "":
+		data, err := os.ReadFile(a.ref.File)
+		if err != nil {
+			return "", usagef("spec.ssh.sudoPassword: %w", err)
+		}
+		return strings.TrimRight(string(data), "\r\n"), nil
+	}
+	if !a.app.terminal.in {
+		return "", usagef("spec.ssh.sudoPassword: prompt needs a terminal; use env or file")
+	}
+	password, err := a.app.readPassword("sudo password: ")
+	if err != nil {
+		return "", fmt.Errorf("asking for the sudo password: %w", err)
+	}
+	if password == "" {
+		return "", errors.New("asking for the sudo password: none was given")
+	}
+	return password, nil
+}
+
+// passphrase opens a locked key file; without a terminal it stays locked.
+func (a asker) passphrase(_ context.Context, file string) ([]byte, error) {
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	phrase, known := a.state.phrases[file]
+	if !known && a.app.terminal.in {
+		var err error
+		if phrase, err = a.app.readPassword("passphrase of " + file + ": "); err != nil {
+			return nil, fmt.Errorf("asking for the passphrase of %s: %w", file, err)
+		}
+		a.secret(phrase)
+		a.state.phrases[file] = phrase
+	}
+	return []byte(phrase), nil
+}
+
+func agreed(answer string) bool {
+	a := strings.ToLower(strings.TrimSpace(answer))
+	return a == "y" || a == "yes"
+}
