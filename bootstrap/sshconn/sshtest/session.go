@@ -1,0 +1,166 @@
+//go:build unix
+
+package sshtest
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+)
+
+// session runs one command as sshd does: a session of its own under the login shell.
+func (s *Server) session(nc ssh.NewChannel) {
+	ch, reqs, err := nc.Accept()
+	if err != nil {
+		return
+	}
+	n := s.Sessions.Add(1)
+	for {
+		m := s.MaxSessions.Load()
+		if n <= m || s.MaxSessions.CompareAndSwap(m, n) {
+			break
+		}
+	}
+	defer s.Sessions.Add(-1)
+	defer ch.Close()
+	for r := range reqs {
+		var req struct{ Command string }
+		if r.Type != "exec" || ssh.Unmarshal(r.Payload, &req) != nil {
+			_ = r.Reply(false, nil)
+			continue
+		}
+		if r.WantReply {
+			_ = r.Reply(true, nil)
+		}
+		go ssh.DiscardRequests(reqs)
+		s.mu.Lock()
+		s.lines = append(s.lines, req.Command)
+		s.mu.Unlock()
+		s.exec(ch, req.Command)
+		return
+	}
+}
+
+func (s *Server) exec(ch ssh.Channel, line string) {
+	cmd := exec.Command(s.opts.Shell, "-c", line)
+	path := os.Getenv("PATH")
+	if s.opts.Path != "" {
+		path = s.opts.Path + ":" + path
+	}
+	cmd.Env = append([]string{"PATH=" + path, "HOME=/tmp", "USER=tester", "SHELL=" + s.opts.Shell}, s.opts.Env...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	_, _ = io.WriteString(ch, s.opts.Noise)
+	_, _ = io.WriteString(ch.Stderr(), s.opts.NoiseErr)
+	// Pipes of our own: Wait must not wait for readers of a child's streams.
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return
+	}
+	outR, outW, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	errR, errW, err := os.Pipe()
+	if err != nil {
+		return
+	}
+	cmd.Stdout, cmd.Stderr = outW, errW
+	if err := cmd.Start(); err != nil {
+		_, _ = io.WriteString(ch.Stderr(), err.Error())
+		s.status(ch, 127)
+		return
+	}
+	_ = outW.Close()
+	_ = errW.Close()
+	go func() {
+		_, _ = io.Copy(in, ch)
+		_ = in.Close()
+	}()
+	done := make(chan struct{}, 2)
+	copyOut := func(w io.Writer, r *os.File) {
+		_, _ = io.Copy(w, r)
+		_ = r.Close()
+		done <- struct{}{}
+	}
+	go copyOut(ch, outR)
+	go copyOut(ch.Stderr(), errR)
+	err = cmd.Wait()
+	for range 2 {
+		<-done
+	}
+	_, _ = io.WriteString(ch, s.opts.After)
+	s.exit(ch, err)
+}
+
+func (s *Server) exit(ch ssh.Channel, err error) {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		s.status(ch, 0)
+		return
+	}
+	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		signal := struct {
+			Name   string
+			Core   bool
+			Text   string
+			Locale string
+		}{Name: signalName(ws.Signal())}
+		_, _ = ch.SendRequest("exit-signal", false, ssh.Marshal(signal))
+		return
+	}
+	s.status(ch, exit.ExitCode())
+}
+
+func (s *Server) status(ch ssh.Channel, code int) {
+	_, _ = ch.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{uint32(code)}))
+}
+
+func signalName(sig syscall.Signal) string {
+	switch sig {
+	case syscall.SIGKILL:
+		return "KILL"
+	case syscall.SIGTERM:
+		return "TERM"
+	}
+	return sig.String()
+}
+
+// faultConn is a connection with the server's faults.
+type faultConn struct {
+	net.Conn
+	server *Server
+	read   atomic.Int64
+}
+
+func (c *faultConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.wait()
+	total := c.read.Add(int64(n))
+	if limit := c.server.opts.CutAfter; limit > 0 && total > limit {
+		_ = c.Conn.Close()
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (c *faultConn) Write(p []byte) (int, error) {
+	c.wait()
+	return c.Conn.Write(p)
+}
+
+// wait holds back by the latency, and for ever once the server is deaf.
+func (c *faultConn) wait() {
+	if c.server.opts.Latency > 0 {
+		time.Sleep(c.server.opts.Latency)
+	}
+	for c.server.deaf.Load() {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
