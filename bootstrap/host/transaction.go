@@ -18,9 +18,6 @@ import (
 //go:embed transaction.sh
 var transactionScript string
 
-// exitWaited is the exit code of a transaction that waited in vain.
-const exitWaited = 75
-
 // Transaction is a change of packages. It waits for cloud-init, for an earlier
 // transaction and for package locks, then works as a transient systemd unit
 // that a lost connection does not end.
@@ -69,22 +66,17 @@ func (t Transaction) Cmd() remote.Cmd {
 }
 
 // Run does it. What it waits for is said as it comes. A cut-off command leaves
-// the unit working; the error says so.
+// the unit working; the error says so. Exit code 75 is waiting in vain, its
+// standard error names what for.
 func (t Transaction) Run(ctx context.Context, on remote.Runner, say plan.Say) error {
 	c := t.Cmd()
 	c.Stdout = &sayer{say: say}
 	_, err := on.Run(ctx, c)
 	var cut *remote.CutOffError
-	var exit *remote.ExitError
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &cut):
-		return fmt.Errorf("%s: unit %s may still work on the machine, the next run waits for it: %w", t.Name, t.Unit, err)
-	case errors.As(err, &exit) && exit.Code == exitWaited:
-		return fmt.Errorf("%s: %s: %w", t.Name, strings.TrimSpace(string(exit.Stderr)), err)
+	if errors.As(err, &cut) {
+		return fmt.Errorf("unit %s may still work on the machine, the next run waits for it: %w", t.Unit, err)
 	}
-	return fmt.Errorf("%s: %w", t.Name, err)
+	return err
 }
 
 // sayer hands lines that begin with "@say " to Say.

@@ -90,10 +90,7 @@ func (c *check) flavour(d host.Driver) {
 		if !ok {
 			continue
 		}
-		name := card.Model
-		if name == "" {
-			name = gen.Name + " " + g.Device
-		}
+		name := Model(g)
 		needsOpen := gen.Modules == "open" || card.OpenOnly
 		switch {
 		case needsOpen && d.Flavour == "proprietary" && !c.raised(CodeNeedsOpen):
