@@ -1,0 +1,97 @@
+// Package kube observes and changes a cluster through its API: nodes, GPU
+// accounting, waits that end and say why, draining, and kubeconfig files.
+package kube
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Dial opens a connection to the API server; it may go through SSH.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// Client talks to one cluster. It is safe for concurrent use.
+type Client struct {
+	set    kubernetes.Interface
+	dyn    dynamic.Interface
+	config *rest.Config
+}
+
+// Connect makes a client from a kubeconfig. With dial every connection goes
+// through it, to the address the kubeconfig names (127.0.0.1:6443 as seen from
+// a k3s server); TLS is checked against the kubeconfig's CA all the same.
+// Nothing is sent yet.
+func Connect(kubeconfig []byte, dial Dial) (*Client, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	if config.Insecure {
+		return nil, errors.New("reading kubeconfig: insecure-skip-tls-verify is not accepted")
+	}
+	if dial != nil {
+		config.Dial = dial
+		// The proxy of this machine's environment is not for connections through another one.
+		config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	}
+	// One user with a handful of parallel waits: the default of 5 a second would be the slowest part.
+	config.QPS, config.Burst = 100, 200
+	config.UserAgent = "gpuctl"
+	set, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the API client: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("making the API client: %w", err)
+	}
+	return &Client{set: set, dyn: dyn, config: config}, nil
+}
+
+// New makes a client of given parts, for tests and for callers that have them.
+func New(set kubernetes.Interface, dyn dynamic.Interface) *Client {
+	return &Client{set: set, dyn: dyn}
+}
+
+// Interface is the typed client.
+func (c *Client) Interface() kubernetes.Interface { return c.set }
+
+// Dynamic is the client for objects without Go types here.
+func (c *Client) Dynamic() dynamic.Interface { return c.dyn }
+
+// Config is a copy of the REST configuration, dial included; nil for clients made by New.
+func (c *Client) Config() *rest.Config {
+	if c.config == nil {
+		return nil
+	}
+	return rest.CopyConfig(c.config)
+}
+
+// IsNoAPI reports whether an error means that the API server is not there (not
+// yet, or not now), as opposed to one that refuses. A certificate or a login
+// that does not fit never heals by waiting.
+func IsNoAPI(err error) bool {
+	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	if apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) {
+		return true
+	}
+	if isCertificate(err) {
+		return false
+	}
+	var transport *url.Error
+	var network net.Error
+	return errors.As(err, &transport) || errors.As(err, &network)
+}
