@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 )
@@ -113,7 +114,7 @@ func (m *member) Run(ctx context.Context, c remote.Cmd) (remote.Result, error) {
 		return remote.Result{}, err
 	}
 	res, err := h.Run(ctx, c)
-	if lost(ctx, err) {
+	if err != nil && isLost(h) {
 		m.forget(h)
 	}
 	return res, err
@@ -126,21 +127,17 @@ func (m *member) Dial(ctx context.Context, network, address string) (net.Conn, e
 		return nil, err
 	}
 	c, err := h.Dial(ctx, network, address)
-	if lost(ctx, err) {
+	if err != nil && isLost(h) {
 		m.forget(h)
 	}
 	return c, err
 }
 
-// lost says whether an error means that the connection itself is gone. A command
-// that ran out of its own time leaves the connection as it is.
-func lost(ctx context.Context, err error) bool {
-	if err == nil || ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded) {
-		return false
-	}
-	var cut *remote.CutOffError
-	var connect *remote.ConnectError
-	return errors.As(err, &cut) || errors.As(err, &connect)
+// isLost says whether the connection itself is gone; a command that failed or
+// ran out of its own time leaves the connection as it is.
+func isLost(h remote.Host) bool {
+	l, ok := h.(interface{ Lost() error })
+	return ok && l.Lost() != nil
 }
 
 func (t Traffic) plus(o Traffic) Traffic {
@@ -152,9 +149,10 @@ func (t Traffic) plus(o Traffic) Traffic {
 
 // statsOf asks a connection what went over it; a connection that does not count says nothing.
 func statsOf(h remote.Host) Traffic {
-	if c, ok := h.(interface{ Stats() remote.Stats }); ok {
-		s := c.Stats()
-		return Traffic{Connections: s.Connections, Commands: s.Commands, BytesUp: s.BytesUp, BytesDown: s.BytesDown}
+	c, ok := h.(interface{ Stats() sshconn.Stats })
+	if !ok {
+		return Traffic{}
 	}
-	return Traffic{}
+	s := c.Stats()
+	return Traffic{Connections: int(s.Connections), Commands: int(s.Commands), BytesUp: s.BytesUp, BytesDown: s.BytesDown}
 }

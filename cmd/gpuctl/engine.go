@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -64,33 +62,27 @@ type engine struct {
 	dialer *sshconn.Dialer
 }
 
-// newEngine makes the real one. It connects to nothing yet.
+// newEngine makes the real one.
 func newEngine(d engineDeps) (Engine, error) {
 	set, err := charts.Load(d.Config.Spec.Set)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("spec.set: %w", err)}
+		return nil, &usageError{err}
 	}
 	owner, err := d.State.ID()
 	if err != nil {
 		return nil, err
 	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = d.State.Path() // no home directory: keep archives with the state
-	}
 	dialer := sshconn.NewDialer(dialOptions(d))
 	e, err := bootstrap.New(bootstrap.Settings{
-		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes,
-		Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log, Secret: d.Secret,
-		Key: rand.Text(), Owner: owner, ChartCache: filepath.Join(cache, "gpuctl", "charts"),
+		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
+		Secret: d.Secret, Key: rand.Text(), Owner: owner, KnownHosts: d.State.KnownHosts(),
+		ChartCache: filepath.Join(d.State.Path(), "charts"),
 	})
 	if err != nil {
-		return nil, err
+		return nil, &usageError{err}
 	}
 	return engine{e, dialer}, nil
 }
 
 // Close ends the connections to machines, then those to jump hosts.
-func (e engine) Close() error {
-	return errors.Join(e.Engine.Close(), e.dialer.Close())
-}
+func (e engine) Close() error { return errors.Join(e.Engine.Close(), e.dialer.Close()) }

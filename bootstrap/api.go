@@ -1,0 +1,134 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// api is the way to the cluster: credentials read once from the server by SSH,
+// and clients whose every connection goes through the server's SSH connection,
+// because many providers open port 22 alone.
+type api struct {
+	engine *Engine
+
+	mu       sync.Mutex // held while reading: the others wait for that answer
+	known    *k3s.Credentials
+	client   *kube.Client
+	releaser *charts.Releaser
+}
+
+func newAPI(e *Engine) *api { return &api{engine: e} }
+
+// credentials returns the cluster's secrets; k3s.ErrNoCredentials where k3s has
+// never started on the server.
+func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.known != nil {
+		return *a.known, nil
+	}
+	server := a.engine.want.server()
+	c, err := k3s.ReadCredentials(ctx, a.engine.fleet.on(server.Name), server.DataDir)
+	if err != nil {
+		return c, err
+	}
+	a.engine.settings.Secret(c.AgentToken)
+	a.engine.settings.Secret(c.ServerToken)
+	a.known = &c
+	return c, nil
+}
+
+// forget drops what was read, before the cluster it belongs to goes.
+func (a *api) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known, a.client, a.releaser = nil, nil, nil
+}
+
+// connect returns the clients. Nothing is sent to the API yet.
+func (a *api) connect(ctx context.Context) (*kube.Client, *charts.Releaser, error) {
+	c, err := a.credentials(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.client != nil {
+		return a.client, a.releaser, nil
+	}
+	server := a.engine.fleet.on(a.engine.want.server().Name)
+	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
+		return server.Dial(ctx, network, address)
+	}
+	client, err := kube.Connect(c.Kubeconfig, dial)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the API through %s: %w", server.machine.Name, err)
+	}
+	a.client = client
+	a.releaser = charts.New(client.Config(), charts.Options{CacheDir: a.engine.settings.ChartCache})
+	return a.client, a.releaser, nil
+}
+
+// clusterSight is what was seen through the API.
+type clusterSight struct {
+	state   kube.State
+	release charts.State
+	// at is when it was seen: ages of pending releases count from it.
+	at time.Time
+}
+
+// there says whether an API answered.
+func (c clusterSight) there() bool { return c.state.NoAPI == "" }
+
+// observeCluster asks the API, if there is one. That there is none yet is a
+// value; so is a refusal, whose text is the reason.
+func (e *Engine) observeCluster(ctx context.Context, s *sight) {
+	s.cluster = clusterSight{at: time.Now(), state: kube.State{NoAPI: "k3s does not run on " + e.want.server().Name}}
+	if f, seen := s.facts[e.want.server().Name]; seen && !serverRuns(f) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
+	defer cancel()
+	c, err := e.api.credentials(ctx)
+	if err != nil {
+		s.cluster.state.NoAPI = noAPI(err)
+		return
+	}
+	s.credentials = &c
+	client, releaser, err := e.api.connect(ctx)
+	if err != nil {
+		s.cluster.state.NoAPI = noAPI(err)
+		return
+	}
+	state, err := client.Snapshot(ctx)
+	if err != nil {
+		s.cluster.state.NoAPI = noAPI(err)
+		return
+	}
+	s.cluster.state = state
+	if !s.cluster.there() || !e.want.config.OperatorEnabled() {
+		return
+	}
+	rel, _ := e.want.operator()
+	if s.cluster.release, err = releaser.Observe(ctx, rel); err != nil {
+		s.cluster.state.NoAPI = noAPI(err)
+	}
+}
+
+func noAPI(err error) string {
+	if errors.Is(err, k3s.ErrNoCredentials) {
+		return "k3s has not started yet"
+	}
+	return err.Error()
+}
+
+func serverRuns(f host.Facts) bool { return f.K3s.Value.Units["k3s"].Active == "active" }

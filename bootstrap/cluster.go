@@ -1,0 +1,121 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// IDs of the actions of the cluster.
+const (
+	operatorID      = "cluster/gpu-operator"
+	operatorReadyID = "cluster/gpu-ready"
+)
+
+func nodeID(machine string) string { return machine + "/node" }
+
+// nodeReady waits for a machine's node: that k3s runs does not mean that pods can.
+func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
+	reason := "it has not joined yet"
+	if n, ok := s.cluster.state.Node(m.Name); ok {
+		if n.Ready {
+			return nil
+		}
+		reason = "it is not Ready: " + n.Reason
+	}
+	return []plan.Action{{
+		ID: nodeID(m.Name), Machine: m.Name, Title: "see the node Ready", Reason: reason,
+		Needs: []string{k3s.ActionID(m.Name)}, Timeout: 6 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			client, _, err := do.api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			return kube.Wait(ctx, time.Second, 5*time.Minute, client.NodeReady(m.Name), say)
+		},
+	}}
+}
+
+// installOperator brings the GPU Operator's release to the wanted state.
+func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
+	rel, overrides := w.operator()
+	reason := "there is no cluster yet"
+	if s.cluster.there() {
+		hash, err := charts.HashValues(rel.Values)
+		if err != nil {
+			reason = err.Error()
+		} else {
+			var step charts.Step
+			if step, reason = charts.Decide(s.cluster.release, rel, hash, s.cluster.at); step == charts.StepNone {
+				return nil
+			}
+		}
+	}
+	changes := []string{fmt.Sprintf("chart %s %s from %s", rel.Chart.Name, rel.Chart.Version, rel.Chart.Repository)}
+	if rel.Chart.SHA256 == "" {
+		changes = append(changes, "the archive is checked against the repository's index: the set pins no checksum for it")
+	}
+	if len(overrides) > 0 {
+		changes = append(changes, "values of gpuctl.yaml that win over gpuctl's: "+strings.Join(overrides, ", "))
+	}
+	return []plan.Action{{
+		ID: operatorID, Title: "install GPU Operator " + rel.Chart.Version, Reason: reason, Changes: changes,
+		Needs: []string{nodeID(w.server().Name), k3s.ActionID(w.server().Name)}, Timeout: 20 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			_, releaser, err := do.api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			_, err = releaser.Ensure(ctx, rel, charts.Say(say))
+			return err
+		},
+	}}
+}
+
+// operatorReady is the gate over all GPU nodes: it waits for every proof to end,
+// and falls only with the operator itself.
+func (w wanted) operatorReady(s sight, do doer, proofs []string) []plan.Action {
+	if s.cluster.there() && s.cluster.state.Policy.Ready() {
+		return nil
+	}
+	reason := "there is no cluster yet"
+	if s.cluster.there() {
+		reason = s.cluster.state.Policy.Why()
+	}
+	return []plan.Action{{
+		ID: operatorReadyID, Title: "see the GPU Operator ready", Reason: reason,
+		Needs: []string{operatorID}, After: proofs, Timeout: 20 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			client, releaser, err := do.api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			state, err := client.Snapshot(ctx)
+			if err != nil {
+				return err
+			}
+			return releaser.WaitOperatorReady(ctx, charts.OperatorReady{
+				Namespace: w.set.Operator.Namespace, NFD: true, Nodes: w.gpuNodes(s, state),
+			}, charts.Say(say))
+		},
+	}}
+}
+
+// gpuNodes are the nodes that have joined and have GPUs.
+func (w wanted) gpuNodes(s sight, state kube.State) []string {
+	var names []string
+	for _, m := range w.machines {
+		if n, joined := state.Node(m.Name); joined && n.Ready && len(nvidia.GPUs(s.facts[m.Name])) > 0 {
+			names = append(names, m.Name)
+		}
+	}
+	return names
+}

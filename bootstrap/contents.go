@@ -1,0 +1,126 @@
+package bootstrap
+
+import (
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// book is a plan: what is pending, what was found, which addresses were chosen.
+type book struct {
+	actions  []plan.Action
+	findings []diag.Finding
+	network  Network
+	// out are the machines that take no part: not reached, or blocked by a finding.
+	out map[string]bool
+}
+
+// contents is the table of contents of a cluster: every machine from its
+// operating system to its proof, and the GPU Operator between. It is pure: do
+// is handed on to the actions and used only when they are applied.
+func (w wanted) contents(s sight, do doer) book {
+	b := book{network: chooseNetwork(w.config.Spec.Kubernetes.Network, w.machines, s.facts), out: map[string]bool{}}
+	b.findings = host.CrossFindings(w.named(s))
+	for _, f := range b.findings {
+		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
+	}
+	for _, m := range w.machines {
+		if _, seen := s.facts[m.Name]; !seen {
+			b.out[m.Name] = true
+			continue
+		}
+		w.machine(&b, m, s, do)
+	}
+	if b.out[w.server().Name] {
+		// Without the control plane nothing else can come about.
+		b.actions = nil
+		return b
+	}
+	w.cluster(&b, s, do)
+	return b
+}
+
+// machine plans one machine, in the order in which things are needed.
+func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
+	facts, on := s.facts[m.Name], do.on(m.Name)
+	hostWant, gpuWant, k3sWant := w.host(m, s, b.network), w.nvidia(m), w.k3s(m, s, b.network)
+	needs := []string{m.Name + "/host-kernel", m.Name + "/toolkit"}
+	access := k3s.Access{On: on}
+	if m.Role == inventory.Agent {
+		needs = append(needs, k3s.ActionID(w.server().Name))
+		access.Join = do.credentials
+	}
+
+	found := append(host.Findings(hostWant, facts), nvidia.Findings(gpuWant, facts)...)
+	actions := host.Plan(hostWant, facts, on)
+	actions = append(actions, nvidia.Plan(gpuWant, facts, on)...)
+	k3sActions, k3sFound := k3s.Plan(k3sWant, k3s.See(facts, w.key), access, needs...)
+	actions = append(actions, k3sActions...)
+	found = append(found, k3sFound...)
+
+	b.findings = append(b.findings, found...)
+	if diag.AnyBlocks(found) || b.out[m.Name] {
+		b.out[m.Name] = true
+		return
+	}
+	b.actions = append(b.actions, actions...)
+}
+
+// cluster plans what lives in the cluster: nodes that come up, the operator, the proofs.
+func (w wanted) cluster(b *book, s sight, do doer) {
+	var proofs []string
+	for _, m := range w.machines {
+		if b.out[m.Name] {
+			continue
+		}
+		b.actions = append(b.actions, w.nodeReady(m, s, do)...)
+	}
+	if !w.config.OperatorEnabled() || !w.anyGPU(b, s) {
+		return
+	}
+	b.actions = append(b.actions, w.installOperator(b, s, do)...)
+	for _, m := range w.machines {
+		if b.out[m.Name] || len(nvidia.GPUs(s.facts[m.Name])) == 0 {
+			continue
+		}
+		proof := w.prove(m, s, do)
+		for _, a := range proof {
+			proofs = append(proofs, a.ID)
+		}
+		b.actions = append(b.actions, proof...)
+	}
+	b.actions = append(b.actions, w.operatorReady(s, do, proofs)...)
+}
+
+func (w wanted) anyGPU(b *book, s sight) bool {
+	for _, m := range w.machines {
+		if !b.out[m.Name] && len(nvidia.GPUs(s.facts[m.Name])) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (w wanted) named(s sight) []host.NamedFacts {
+	var all []host.NamedFacts
+	for _, m := range w.machines {
+		if f, seen := s.facts[m.Name]; seen {
+			all = append(all, host.NamedFacts{Machine: m.Name, Facts: f})
+		}
+	}
+	return all
+}
+
+// ofScope keeps the actions of one machine, or of the cluster for "".
+func ofScope(actions []plan.Action, scope string) []plan.Action {
+	var out []plan.Action
+	for _, a := range actions {
+		if a.Machine == scope {
+			out = append(out, a)
+		}
+	}
+	return out
+}

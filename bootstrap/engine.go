@@ -1,0 +1,197 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// Settings are what an Engine is made of.
+type Settings struct {
+	Config    config.Config
+	Set       charts.Set
+	Inventory inventory.Inventory
+	// Nodes are the machines that may change; none means all.
+	Nodes []string
+	// Dial connects to a machine.
+	Dial Dialer
+	Sink event.Sink
+	Log  *slog.Logger
+	// Secret is told every secret that comes up, so that records can mask it.
+	Secret func(string)
+	// Key makes the hashes by which drift of files shows; it is random and secret.
+	Key string
+	// Owner names the local state of this cluster, in records of releases.
+	Owner string
+	// KnownHosts is the known_hosts file of this cluster.
+	KnownHosts string
+	// ChartCache is a directory for chart archives; empty keeps none.
+	ChartCache string
+}
+
+// Engine does what gpuctl's commands ask for, on one cluster.
+type Engine struct {
+	settings Settings
+	want     wanted
+	fleet    *fleet
+	tell     narrator
+
+	mu    sync.Mutex // guards sight
+	sight sight
+	api   *api
+}
+
+// New makes an engine. It connects to nothing yet.
+func New(s Settings) (*Engine, error) {
+	machines := s.Inventory.Machines
+	if len(s.Inventory.Servers()) == 0 {
+		return nil, fmt.Errorf("no machine of cluster %s has the role server", s.Inventory.Cluster)
+	}
+	if len(s.Nodes) > 0 {
+		machines = slices.DeleteFunc(slices.Clone(machines), func(m inventory.Machine) bool {
+			return m.Role != inventory.Server && !slices.Contains(s.Nodes, m.Name)
+		})
+	}
+	if s.Secret == nil {
+		s.Secret = func(string) {}
+	}
+	s.Secret(s.Key)
+	e := &Engine{
+		settings: s, tell: narrator{s.Sink},
+		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner},
+		fleet: newFleet(machines, s.Dial, s.Sink),
+	}
+	e.api = newAPI(e)
+	return e, nil
+}
+
+// Close ends all connections.
+func (e *Engine) Close() error { return e.fleet.close() }
+
+// doer is what actions use when they are applied.
+type doer struct {
+	on          func(machine string) remote.Runner
+	credentials func(context.Context) (k3s.Credentials, error)
+	api         *api
+	smoke       *smokeLog
+}
+
+func (e *Engine) doer() doer {
+	return doer{
+		on:          func(name string) remote.Runner { return e.fleet.on(name) },
+		credentials: e.api.credentials,
+		api:         e.api,
+		smoke:       &smokeLog{},
+	}
+}
+
+// plan makes the book of what was seen and keeps to the machines that may change.
+func (e *Engine) plan(s sight, do doer) book {
+	b := e.want.contents(s, do)
+	if len(e.settings.Nodes) > 0 {
+		b.actions = slices.DeleteFunc(b.actions, func(a plan.Action) bool {
+			return a.Machine != "" && !slices.Contains(e.settings.Nodes, a.Machine)
+		})
+	}
+	return b
+}
+
+// Check looks at every machine and changes nothing. The error is a
+// *BlockedError where a finding blocks, joined with the reasons why machines
+// were not reached.
+func (e *Engine) Check(ctx context.Context) (CheckResult, error) {
+	s, err := e.observe(ctx)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	b := e.plan(s, e.doer())
+	e.tell.findings(b.findings)
+	return e.checkResult(s, b), e.stopped(s, b)
+}
+
+// Plan also says what Apply would do.
+func (e *Engine) Plan(ctx context.Context) (PlanResult, error) {
+	s, err := e.observe(ctx)
+	if err != nil {
+		return PlanResult{}, err
+	}
+	b := e.plan(s, e.doer())
+	e.tell.findings(b.findings)
+	return e.planResult(s, b), e.stopped(s, b)
+}
+
+// Apply observes, plans, applies, verifies and proves. The result is filled
+// also when it fails.
+func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error) {
+	start := time.Now()
+	s, err := e.observe(ctx)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	do := e.doer()
+	b := e.plan(s, do)
+	e.tell.findings(b.findings)
+	if o.SkipSmoke {
+		b.actions = withoutProofs(b.actions)
+	}
+	result := ApplyResult{PlanResult: e.planResult(s, b)}
+	stopped := e.stopped(s, b)
+	if b.out[e.want.server().Name] || ctx.Err() != nil {
+		return result, stopped
+	}
+	if o.Confirm != nil && len(b.actions) > 0 {
+		if err := o.Confirm(ctx, result.PlanResult); err != nil {
+			return result, err
+		}
+	}
+	e.tell.plan(b.actions)
+	run := plan.Executor{
+		Consents: consents(b.actions), Observer: e.tell,
+		Replan: e.replan(do, o),
+	}.Run(ctx, b.actions)
+	result.Outcomes, result.Changed = outcomes(run), run.Changed()
+	result.Traffic, result.Seconds = e.fleet.traffic(), time.Since(start).Seconds()
+	result.Nodes = e.nodeViews(e.current())
+	return result, errors.Join(run.Err(), stopped)
+}
+
+// replan observes one scope again and returns what is pending there.
+func (e *Engine) replan(do doer, o ApplyOptions) plan.Replan {
+	return func(ctx context.Context, scope string) ([]plan.Action, error) {
+		s, err := e.observeScope(ctx, scope)
+		if err != nil {
+			return nil, err
+		}
+		b := e.plan(s, do)
+		if o.SkipSmoke {
+			b.actions = withoutProofs(b.actions)
+		}
+		if scope != "" && b.out[scope] {
+			return nil, e.stopped(s, book{findings: b.findings})
+		}
+		return ofScope(b.actions, scope), nil
+	}
+}
+
+// consents are what the first plan asks for: whoever agreed to it agreed to those.
+func consents(actions []plan.Action) map[plan.Consent]bool {
+	given := map[plan.Consent]bool{}
+	for _, a := range actions {
+		if a.Consent != "" {
+			given[a.Consent] = true
+		}
+	}
+	return given
+}

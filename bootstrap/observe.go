@@ -1,0 +1,125 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// sight is everything that was seen: machines and cluster. It is a value; a
+// newer one replaces it.
+type sight struct {
+	facts map[string]host.Facts
+	// unreached says why a machine could not be looked at.
+	unreached map[string]error
+	// credentials of the cluster, nil while there is none.
+	credentials *k3s.Credentials
+	cluster     clusterSight
+}
+
+// observe looks at all machines at once, then at the cluster. Machines that are
+// not reached are part of the result; the error is only the end of ctx.
+func (e *Engine) observe(ctx context.Context) (sight, error) {
+	s := sight{facts: map[string]host.Facts{}, unreached: map[string]error{}}
+	var mu sync.Mutex
+	var group errgroup.Group
+	for _, m := range e.want.machines {
+		group.Go(func() error {
+			facts, err := e.look(ctx, m)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				s.unreached[m.Name] = err
+				return nil
+			}
+			s.facts[m.Name] = facts
+			return nil
+		})
+	}
+	_ = group.Wait() // every failure stands in unreached
+	if ctx.Err() != nil {
+		return s, context.Cause(ctx)
+	}
+	e.observeCluster(ctx, &s)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sight = s
+	return s, nil
+}
+
+// observeScope looks at one machine again, or at the cluster only.
+func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) {
+	var facts host.Facts
+	if scope != "" {
+		var err error
+		if facts, err = e.look(ctx, e.fleet.on(scope).machine); err != nil {
+			return sight{}, err
+		}
+	}
+	fresh := e.current()
+	if scope != "" {
+		fresh.facts[scope] = facts
+	}
+	e.observeCluster(ctx, &fresh)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if scope != "" {
+		e.sight.facts[scope] = facts
+	}
+	e.sight.credentials, e.sight.cluster = fresh.credentials, fresh.cluster
+	return e.copySight(), nil
+}
+
+// current returns a copy of the last sight.
+func (e *Engine) current() sight {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.copySight()
+}
+
+func (e *Engine) copySight() sight {
+	s := e.sight
+	s.facts, s.unreached = maps.Clone(s.facts), maps.Clone(s.unreached)
+	return s
+}
+
+func (e *Engine) look(ctx context.Context, m inventory.Machine) (host.Facts, error) {
+	facts, err := host.Probe(ctx, e.fleet.on(m.Name), e.want.probe(m))
+	if err != nil {
+		e.settings.Sink.Emit(event.Event{Kind: event.MachineFailed, Machine: m.Name, Error: err.Error()})
+		return host.Facts{}, err
+	}
+	e.settings.Sink.Emit(event.Event{Kind: event.MachineObserved, Machine: m.Name, Text: summary(facts)})
+	return facts, nil
+}
+
+// stopped is the error of a run that findings or unreached machines stop, as a
+// whole or in part.
+func (e *Engine) stopped(s sight, b book) error {
+	var errs []error
+	for _, m := range e.want.machines {
+		if err := s.unreached[m.Name]; err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.Name, err))
+		}
+	}
+	var blocking []diag.Finding
+	for _, f := range b.findings {
+		if f.Severity == diag.Blocks {
+			blocking = append(blocking, f)
+		}
+	}
+	if len(blocking) > 0 {
+		errs = append(errs, &BlockedError{Findings: blocking})
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,125 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// Reset takes nodes or the whole cluster apart: k3s, its data, network and files
+// go; driver and Container Toolkit stay. A single node is drained first and its
+// Node object goes with it. Machines that are not reached are named in the error
+// and the others are reset all the same.
+func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error) {
+	if o.Driver {
+		return ApplyResult{}, errors.New("removing the driver is not supported yet: gpuctl has not installed it")
+	}
+	start := time.Now()
+	s, err := e.observe(ctx)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	do := e.doer()
+	actions, err := e.want.resetActions(s, do, o.Nodes)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	b := book{actions: actions, out: map[string]bool{}}
+	result := ApplyResult{PlanResult: e.planResult(s, b)}
+	if o.Confirm != nil && len(actions) > 0 {
+		if err := o.Confirm(ctx, result.PlanResult); err != nil {
+			return result, err
+		}
+	}
+	e.tell.plan(actions)
+	run := plan.Executor{
+		Consents: consents(actions), Observer: e.tell,
+		Replan: func(ctx context.Context, scope string) ([]plan.Action, error) {
+			return e.replanReset(ctx, do, o.Nodes, scope)
+		},
+	}.Run(ctx, actions)
+	result.Outcomes, result.Changed = outcomes(run), run.Changed()
+	result.Traffic, result.Seconds = e.fleet.traffic(), time.Since(start).Seconds()
+	return result, errors.Join(run.Err(), e.stopped(s, b))
+}
+
+// replanReset looks at a machine again: what a reset left over is still pending.
+func (e *Engine) replanReset(ctx context.Context, do doer, nodes []string, scope string) ([]plan.Action, error) {
+	if scope == "" {
+		return nil, nil
+	}
+	s := e.current()
+	facts, err := e.look(ctx, e.fleet.on(scope).machine)
+	if err != nil {
+		return nil, err
+	}
+	s.facts[scope] = facts
+	if len(nodes) > 0 {
+		e.observeCluster(ctx, &s)
+	}
+	actions, err := e.want.resetActions(s, do, nodes)
+	return ofScope(actions, scope), err
+}
+
+// resetActions plans a reset. It is pure.
+func (w wanted) resetActions(s sight, do doer, nodes []string) ([]plan.Action, error) {
+	whole := len(nodes) == 0
+	if !whole && slices.Contains(nodes, w.server().Name) && len(nodes) < len(w.machines) {
+		return nil, fmt.Errorf("resetting %s: it is the cluster's only server; reset the whole cluster (no names) or other nodes", w.server().Name)
+	}
+	var actions []plan.Action
+	for _, m := range w.machines {
+		facts, seen := s.facts[m.Name]
+		if !seen || (!whole && !slices.Contains(nodes, m.Name)) {
+			continue
+		}
+		var needs []string
+		if !whole {
+			leave := w.leave(m, s, do)
+			actions = append(actions, leave...)
+			for _, a := range leave {
+				needs = append(needs, a.ID)
+			}
+		}
+		want := w.k3s(m, s, Network{})
+		actions = append(actions, k3s.ResetPlan(want, k3s.See(facts, w.key), k3s.ResetOptions{}, do.on(m.Name), needs...)...)
+	}
+	return actions, nil
+}
+
+// leave drains a node and deletes it, while the cluster goes on without it.
+func (w wanted) leave(m inventory.Machine, s sight, do doer) []plan.Action {
+	if _, joined := s.cluster.state.Node(m.Name); !joined {
+		return nil
+	}
+	drain := plan.Action{
+		ID: m.Name + "/drain", Machine: m.Name, Title: "drain the node", Reason: "it leaves the cluster",
+		Consent: plan.ConsentDrain, Timeout: 10 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			client, _, err := do.api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			return client.Drain(ctx, m.Name, kube.DrainOptions{}, say)
+		},
+	}
+	remove := plan.Action{
+		ID: m.Name + "/node-delete", Machine: m.Name, Title: "delete the node and its password", Reason: "it leaves the cluster",
+		Consent: plan.ConsentUninstall, Needs: []string{drain.ID}, Timeout: time.Minute,
+		Apply: func(ctx context.Context, _ plan.Say) error {
+			client, _, err := do.api.connect(ctx)
+			if err != nil {
+				return err
+			}
+			return client.DeleteNode(ctx, m.Name)
+		},
+	}
+	return []plan.Action{drain, remove}
+}

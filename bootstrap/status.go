@@ -1,0 +1,135 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+const gpuResource = "nvidia.com/gpu"
+
+// Status asks the cluster, and no machine but the server on the way to it.
+func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
+	s := sight{}
+	e.observeCluster(ctx, &s)
+	r := StatusResult{
+		Cluster: e.settings.Inventory.Cluster, RuntimePath: e.want.runtimePath(),
+		PodLines: podLines(e.want.runtimePath()), Nodes: []NodeView{}, Operator: "absent",
+	}
+	if !s.cluster.there() {
+		r.Operator = "unknown"
+		for _, m := range e.want.machines {
+			r.Missing = append(r.Missing, m.Name)
+		}
+		return r, e.noCluster(ctx, s)
+	}
+	r.Nodes = e.nodeViews(s)
+	for _, m := range e.want.machines {
+		if _, joined := s.cluster.state.Node(m.Name); !joined {
+			r.Missing = append(r.Missing, m.Name)
+		}
+	}
+	if s.cluster.state.Policy.Exists {
+		r.Operator = "not ready: " + s.cluster.state.Policy.Why()
+		if s.cluster.state.Policy.Ready() {
+			r.Operator = "ready"
+		}
+	}
+	return r, nil
+}
+
+// noCluster says why there is no API, as the error of the connection where that is the reason.
+func (e *Engine) noCluster(ctx context.Context, s sight) error {
+	if _, err := e.api.credentials(ctx); err != nil {
+		return fmt.Errorf("asking the cluster: %w", err)
+	}
+	return errors.New("asking the cluster: " + s.cluster.state.NoAPI)
+}
+
+// podLines are what a user's pod needs to get a GPU.
+func podLines(runtimePath string) []string {
+	lines := []string{"resources: {limits: {" + gpuResource + ": 1}}"}
+	if runtimePath == charts.RuntimeClass {
+		lines = append(lines, "runtimeClassName: nvidia")
+	}
+	return lines
+}
+
+func (e *Engine) nodeViews(s sight) []NodeView {
+	out := []NodeView{}
+	for _, n := range s.cluster.state.Nodes {
+		v := NodeView{
+			Name: n.Name, Role: "agent", Ready: n.Ready, Why: n.Reason, Version: n.Kubelet, Address: n.InternalIP,
+			GPUs: n.Capacity[gpuResource], Allocatable: n.Allocatable[gpuResource],
+			InUse: s.cluster.state.Requested(n.Name)[gpuResource], Model: n.Labels["nvidia.com/gpu.product"],
+		}
+		if n.Server {
+			v.Role = "server"
+		}
+		if proof, ok := proofOf(n); ok && !n.HasTaint(charts.UnprovenTaint) {
+			at := proof.Time
+			v.Proven, v.ProvenAt = true, &at
+		}
+		_, listed := e.settings.Inventory.Find(n.Name)
+		v.Unlisted = !listed
+		out = append(out, v)
+	}
+	return out
+}
+
+// Kubeconfig is the administrator's kubeconfig, with the cluster's name and an
+// address of the server that can be reached from here.
+func (e *Engine) Kubeconfig(ctx context.Context) ([]byte, error) {
+	c, err := e.api.credentials(ctx)
+	if err != nil {
+		return nil, err
+	}
+	address, err := e.serverAddress(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return kube.Rename(c.Kubeconfig, e.settings.Inventory.Cluster, "https://"+address)
+}
+
+// serverAddress is host:port of the API for the user: the address the server is
+// reached by, or the node's own where that is a name of ssh_config only.
+func (e *Engine) serverAddress(ctx context.Context) (string, error) {
+	server := e.want.server()
+	if isAddress(server) {
+		return hostPort(server.Host), nil
+	}
+	client, _, err := e.api.connect(ctx)
+	if err != nil {
+		return "", err
+	}
+	state, err := client.Snapshot(ctx)
+	if err != nil {
+		return "", err
+	}
+	n, ok := state.Node(server.Name)
+	switch {
+	case ok && n.ExternalIP != "":
+		return hostPort(n.ExternalIP), nil
+	case ok && n.InternalIP != "":
+		return hostPort(n.InternalIP), nil
+	}
+	return "", fmt.Errorf("no address of server %s is known: %s", server.Name, state.NoAPI)
+}
+
+func isAddress(m inventory.Machine) bool {
+	_, err := netip.ParseAddr(m.Host)
+	return err == nil || strings.Contains(m.Host, ".")
+}
+
+func hostPort(host string) string {
+	if strings.Contains(host, ":") {
+		return "[" + host + "]:6443"
+	}
+	return host + ":6443"
+}

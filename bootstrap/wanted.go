@@ -1,0 +1,139 @@
+package bootstrap
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+// wanted is everything the user wants, resolved as far as it can be without
+// looking at a machine: configuration, set of versions, machines.
+type wanted struct {
+	config   config.Config
+	set      charts.Set
+	machines []inventory.Machine
+	// key is the key of this run's probes, without which drift of files cannot be seen.
+	key string
+	// owner names this cluster's state in records that must be told from other people's.
+	owner string
+}
+
+// server is the machine with the control plane. The configuration has checked that there is one.
+func (w wanted) server() inventory.Machine {
+	for _, m := range w.machines {
+		if m.Role == inventory.Server {
+			return m
+		}
+	}
+	return inventory.Machine{}
+}
+
+// kubernetes is the k3s release, the user's or the set's.
+func (w wanted) kubernetes() string {
+	if v := w.config.Spec.Kubernetes.Version; v != "" {
+		return v
+	}
+	return w.set.K3s.Version
+}
+
+func (w wanted) host(m inventory.Machine, s sight, net Network) host.Want {
+	modules := []string{"vxlan"}
+	if net.Backend == "wireguard-native" {
+		modules = []string{"wireguard"}
+	}
+	if net.Backend == "host-gw" {
+		modules = nil
+	}
+	return host.Want{
+		Machine: m.Name, Role: m.Role, Kubernetes: w.kubernetes(), DataDir: m.DataDir,
+		Modules: modules, GPU: len(nvidia.GPUs(s.facts[m.Name])) > 0, Key: w.key,
+	}
+}
+
+func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
+	t := w.set.Toolkit
+	if v := w.config.Spec.GPU.Toolkit.Version; v != "" {
+		t.Version = v
+	}
+	if base := strings.TrimRight(w.config.Spec.Sources.Packages, "/"); base != "" {
+		t.Repository, t.KeyURL = base+"/stable/deb", base+"/gpgkey"
+	}
+	return nvidia.Want{
+		Machine: m.Name, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
+		Toolkit: nvidia.Toolkit{Version: t.Version, Repository: t.Repository, KeyURL: t.KeyURL, KeyFingerprint: t.KeyFingerprint},
+	}
+}
+
+func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
+	spec := w.config.Spec.Kubernetes
+	a := net.Addresses[m.Name]
+	want := k3s.Want{
+		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s,
+		NodeIP: a.NodeIP, ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir,
+		ImageMirror: w.config.Spec.Sources.Images,
+		Unproven:    m.Role == inventory.Agent && len(nvidia.GPUs(s.facts[m.Name])) > 0,
+	}
+	if want.Version == w.set.K3s.Version {
+		want.SHA256, _ = w.set.Checksum(arch(s.facts[m.Name]))
+	}
+	if m.Role == inventory.Server {
+		want.Datastore, want.Backend, want.Disable = spec.Datastore, net.Backend, spec.Disable
+		want.TLSSANs, want.Extra = sans(m, a, spec.TLSSANs), spec.Config.Server
+		return want
+	}
+	want.Extra = spec.Config.Agent
+	if at := net.Addresses[w.server().Name]; at.NodeIP != "" {
+		want.ServerURL = fmt.Sprintf("https://%s:6443", at.NodeIP)
+	}
+	if s.credentials != nil {
+		want.AgentToken = s.credentials.AgentToken
+	}
+	return want
+}
+
+// operator is the GPU Operator's release. The second result lists values of the
+// facts that the user overrode.
+func (w wanted) operator() (charts.Release, []string) {
+	pin := w.set.Operator
+	chart := charts.Chart{Name: pin.Chart, Version: pin.Version, Repository: pin.Repository, SHA256: pin.SHA256}
+	if v := w.config.Spec.GPU.Operator.Version; v != "" && v != pin.Version {
+		chart.Version, chart.SHA256 = v, ""
+	}
+	if base := w.config.Spec.Sources.Charts; base != "" {
+		chart.Repository = base
+	}
+	values, _ := charts.Merge(charts.OperatorValues(charts.Want{RuntimePath: w.runtimePath()}), pin.Values)
+	values, overrides := charts.Merge(values, w.config.Spec.GPU.Operator.Values)
+	return charts.Release{Name: "gpu-operator", Namespace: pin.Namespace, Chart: chart, Values: values, Owner: w.owner, Adopt: true}, overrides
+}
+
+// runtimePath is how pods get GPUs, the user's choice or the set's.
+func (w wanted) runtimePath() string {
+	if p := w.config.Spec.GPU.RuntimePath; p != "" {
+		return p
+	}
+	return w.set.Operator.RuntimePath
+}
+
+// arch names a machine's architecture as Go and k3s do.
+func arch(f host.Facts) string {
+	switch f.System.Value.Arch {
+	case "aarch64", "arm64":
+		return "arm64"
+	}
+	return "amd64"
+}
+
+// probe says what a machine's probe must look at beside the usual.
+func (w wanted) probe(m inventory.Machine) host.Request {
+	return host.Request{
+		DataDir: m.DataDir, Key: w.key,
+		Files: k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir}),
+	}
+}
