@@ -79,7 +79,9 @@ func initialise(ctx context.Context, c kubernetes.Interface, n *corev1.Node) err
 
 func uninitialised(n *corev1.Node) bool { return slices.ContainsFunc(n.Spec.Taints, isUninitialised) }
 
-func isUninitialised(t corev1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider }
+func isUninitialised(t corev1.Taint) bool {
+	return t.Key == cloudproviderapi.TaintExternalCloudProvider
+}
 
 // addresses are what a node's annotations say, nil before they are there.
 func addresses(n *corev1.Node) []corev1.NodeAddress {

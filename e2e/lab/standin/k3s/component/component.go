@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
+	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"          // JSON log format of every component
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics, as upstream's main packages have
@@ -17,7 +18,6 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 )
 
 // Run runs the component named name with os.Args as its command line and

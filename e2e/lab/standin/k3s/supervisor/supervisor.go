@@ -100,7 +100,9 @@ func (s *Supervisor) routes() http.Handler {
 	mux.HandleFunc("/ping", s.ping)
 	mux.HandleFunc("/cacerts", s.cacerts)
 	mux.HandleFunc("/static/", http.NotFound)
-	agent := func(path string, h http.HandlerFunc) { mux.Handle(path, s.only(h, roleAgent, groupNodes, groupBootstrap)) }
+	agent := func(path string, h http.HandlerFunc) {
+		mux.Handle(path, s.only(h, roleAgent, groupNodes, groupBootstrap))
+	}
 	server := func(path string, h http.HandlerFunc) { mux.Handle(path, s.only(h, roleServer)) }
 	agent("/v1-k3s/config", s.config)
 	agent("/v1-k3s/readyz", s.readyz)
