@@ -164,7 +164,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	result.Outcomes, result.Changed = outcomes(run), run.Changed()
 	result.Traffic, result.Seconds = e.fleet.traffic(), time.Since(start).Seconds()
 	result.Nodes = e.nodeViews(e.current())
-	return result, errors.Join(run.Err(), stopped)
+	return result, errors.Join(runError(run), stopped)
 }
 
 // replan observes one scope again and returns what is pending there.

@@ -1,0 +1,280 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+	"github.com/gpuctl/gpuctl/internal/smoke"
+)
+
+const provenAnnotation = smoke.ProvenAnnotation
+
+func smokeID(machine string) string { return machine + "/smoke" }
+
+// prove tests the GPUs of a node that has not proven those it has now.
+func (w wanted) prove(m inventory.Machine, s sight, do doer) []plan.Action {
+	facts := s.facts[m.Name]
+	count := len(nvidia.GPUs(facts))
+	reason := unproven(s, m, facts)
+	if reason == "" {
+		return nil
+	}
+	return []plan.Action{{
+		ID: smokeID(m.Name), Machine: m.Name, Title: fmt.Sprintf("prove %s", gpus(count)), Reason: reason,
+		Changes: []string{"a test pod takes all free GPUs for some seconds: " + w.set.Smoke.Ref()},
+		Needs:   []string{nodeID(m.Name), operatorID}, Timeout: 35 * time.Minute,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			return w.proveNow(ctx, m, facts, do, say)
+		},
+	}}
+}
+
+// unproven says why a node's GPUs are to be tested, "" where they are not.
+func unproven(s sight, m inventory.Machine, facts host.Facts) string {
+	n, joined := s.cluster.state.Node(m.Name)
+	if !joined {
+		return "its node is new"
+	}
+	p, ok := proofOf(n)
+	switch {
+	case n.HasTaint(charts.UnprovenTaint):
+		return "its node is unproven"
+	case !ok:
+		return "its GPUs have never been proven"
+	case !sameGPUs(p.UUIDs, facts):
+		return "its GPUs are not those that were proven"
+	}
+	return ""
+}
+
+// sameGPUs compares a proof with what the machine lists; where the driver lists
+// nothing there is nothing to compare.
+func sameGPUs(proven []string, facts host.Facts) bool {
+	var have []string
+	for _, g := range facts.SMI.Value.GPUs {
+		have = append(have, g.UUID)
+	}
+	if len(have) == 0 {
+		return true
+	}
+	proven = slices.Clone(proven)
+	slices.Sort(proven)
+	slices.Sort(have)
+	return slices.Equal(proven, have)
+}
+
+func proofOf(n kube.Node) (smoke.Proof, bool) {
+	text, there := n.Annotations[provenAnnotation]
+	if !there {
+		return smoke.Proof{}, false
+	}
+	p, err := smoke.ParseProof(text)
+	return p, err == nil
+}
+
+// proveNow waits until the node offers its GPUs, tests them, and lets work come
+// when they passed: the proof stays on the node, the taint goes.
+func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Facts, do doer, say plan.Say) error {
+	client, _, err := do.api.connect(ctx)
+	if err != nil {
+		return err
+	}
+	count := len(nvidia.GPUs(facts))
+	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, count), say); err != nil {
+		return fmt.Errorf("waiting for %s to be allocatable: %w", gpus(count), err)
+	}
+	state, err := client.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := smoke.Run(ctx, client.Interface(), []smoke.Node{smokeNode(m.Name, facts, state)}, w.smokeOptions(),
+		func(_, format string, args ...any) { say(format, args...) })
+	do.smoke.add(report)
+	if err != nil {
+		return err
+	}
+	return settleProof(ctx, client, m.Name, report)
+}
+
+// offered waits for a node's allocatable GPUs and names what the operator says meanwhile.
+func offered(client *kube.Client, node string, count int) kube.Condition {
+	gate := client.NodeGPUs(node, map[string]int64{gpuResource: int64(count)})
+	return func(ctx context.Context) (bool, string, error) {
+		done, reason, err := gate(ctx)
+		if done || err != nil {
+			return done, reason, err
+		}
+		if state, err := client.Snapshot(ctx); err == nil && !state.Policy.Ready() {
+			reason += "; " + state.Policy.Why()
+		}
+		return false, reason, nil
+	}
+}
+
+func smokeNode(name string, facts host.Facts, state kube.State) smoke.Node {
+	n, _ := state.Node(name)
+	out := smoke.Node{
+		Name: name, PCI: smoke.Unknown, Driver: facts.SMI.Value.DriverVersion,
+		Allocatable: int(n.Allocatable[gpuResource]), Requested: int(state.Requested(name)[gpuResource]),
+	}
+	if facts.PCI.Has() {
+		out.PCI = len(nvidia.GPUs(facts))
+	}
+	for _, g := range facts.SMI.Value.GPUs {
+		out.Host = append(out.Host, smoke.GPU{UUID: g.UUID, Name: g.Name})
+	}
+	return out
+}
+
+func (w wanted) smokeOptions() smoke.Options {
+	o := smoke.Options{
+		Image: w.set.Smoke.Ref(), Programs: w.set.Smoke.VectorAdd, MinDriver: w.set.Smoke.MinDriver,
+		Taints: []string{"node-role.kubernetes.io/control-plane", charts.UnprovenTaint},
+	}
+	if w.runtimePath() == charts.RuntimeClass {
+		o.RuntimeClass = "nvidia"
+	}
+	return o
+}
+
+// settleProof writes a proof on the node and takes the taint off, or fails.
+func settleProof(ctx context.Context, client *kube.Client, node string, report smoke.Report) error {
+	proof, passed := report.Proof(node)
+	if !passed {
+		return &notProven{node, report}
+	}
+	text, err := proof.Annotation()
+	if err != nil {
+		return err
+	}
+	if err := client.SetAnnotations(ctx, node, map[string]string{provenAnnotation: text}); err != nil {
+		return err
+	}
+	return client.RemoveTaint(ctx, node, charts.UnprovenTaint)
+}
+
+// notProven is the failure of one node's test.
+type notProven struct {
+	node   string
+	report smoke.Report
+}
+
+func (e *notProven) Error() string {
+	for _, n := range e.report.Nodes {
+		if n.Node == e.node && len(n.Findings) > 0 {
+			return string(n.Status) + ": " + n.Findings[0].Evidence
+		}
+		if n.Node == e.node {
+			return "the GPUs are " + string(n.Status)
+		}
+	}
+	return "the node was not tested"
+}
+
+// DiagCode names the entry of the catalogue that explains the failure.
+func (e *notProven) DiagCode() diag.Code {
+	for _, n := range e.report.Nodes {
+		if n.Node == e.node && len(n.Findings) > 0 {
+			return diag.Code(n.Findings[0].Code)
+		}
+	}
+	return "smoke-not-proven"
+}
+
+// smokeLog keeps the reports of a run, one for each node.
+type smokeLog struct {
+	mu      sync.Mutex
+	reports []smoke.Report
+}
+
+func (l *smokeLog) add(r smoke.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reports = append(l.reports, r)
+}
+
+// Smoke proves GPUs again: of the named nodes, or of all that have some. Nodes
+// that fail get the taint back: no new work comes to GPUs that do not work.
+func (e *Engine) Smoke(ctx context.Context, o SmokeOptions) (SmokeResult, error) {
+	start := time.Now()
+	s, err := e.observe(ctx)
+	if err != nil {
+		return SmokeResult{}, err
+	}
+	if !s.cluster.there() {
+		return SmokeResult{}, e.noCluster(ctx, s)
+	}
+	nodes, err := e.smokeNodes(s, o.Nodes)
+	if err != nil {
+		return SmokeResult{}, err
+	}
+	client, _, err := e.api.connect(ctx)
+	if err != nil {
+		return SmokeResult{}, err
+	}
+	report, err := smoke.Run(ctx, client.Interface(), nodes, e.want.smokeOptions(), e.tell.smoke)
+	result := smokeResult(e.settings.Inventory.Cluster, report)
+	result.Seconds = time.Since(start).Seconds()
+	if err != nil {
+		return result, err
+	}
+	return result, e.settleSmoke(ctx, client, report)
+}
+
+// smokeNodes are the nodes to test; each must have joined.
+func (e *Engine) smokeNodes(s sight, names []string) ([]smoke.Node, error) {
+	var nodes []smoke.Node
+	for _, n := range s.cluster.state.Nodes {
+		asked := slices.Contains(names, n.Name)
+		if len(names) > 0 && !asked {
+			continue
+		}
+		facts := s.facts[n.Name]
+		if !asked && len(nvidia.GPUs(facts)) == 0 && n.Allocatable[gpuResource] == 0 {
+			continue
+		}
+		nodes = append(nodes, smokeNode(n.Name, facts, s.cluster.state))
+	}
+	for _, name := range names {
+		if _, joined := s.cluster.state.Node(name); !joined {
+			return nil, fmt.Errorf("%s is not a node of the cluster", name)
+		}
+	}
+	if len(nodes) == 0 {
+		return nil, errors.New("no node has a GPU: there is nothing to prove")
+	}
+	return nodes, nil
+}
+
+func (e *Engine) settleSmoke(ctx context.Context, client *kube.Client, report smoke.Report) error {
+	var failed []string
+	var errs []error
+	for _, n := range report.Nodes {
+		err := settleProof(ctx, client, n.Node, report)
+		var not *notProven
+		if errors.As(err, &not) {
+			failed = append(failed, n.Node)
+			if n.Status == smoke.Failed {
+				err = client.SetTaint(ctx, n.Node, unprovenTaint())
+			} else {
+				err = nil
+			}
+		}
+		errs = append(errs, err)
+	}
+	if len(failed) > 0 {
+		errs = append(errs, &SmokeError{Nodes: failed})
+	}
+	return errors.Join(errs...)
+}

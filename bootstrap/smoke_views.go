@@ -1,0 +1,96 @@
+package bootstrap
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/smoke"
+)
+
+func unprovenTaint() corev1.Taint {
+	return corev1.Taint{Key: charts.UnprovenTaint, Effect: corev1.TaintEffectNoSchedule}
+}
+
+func gpus(n int) string {
+	if n == 1 {
+		return "1 GPU"
+	}
+	return fmt.Sprintf("%d GPUs", n)
+}
+
+func (n narrator) smoke(node, format string, args ...any) {
+	n.sink.Emit(event.Event{Kind: event.ActionProgress, Machine: node, Action: smokeID(node), Text: fmt.Sprintf(format, args...)})
+}
+
+func smokeResult(cluster string, reports ...smoke.Report) SmokeResult {
+	r := SmokeResult{Cluster: cluster, Passed: len(reports) > 0, Nodes: []SmokeNode{}}
+	for _, report := range reports {
+		r.Passed = r.Passed && report.Passed
+		for _, n := range report.Nodes {
+			r.Nodes = append(r.Nodes, smokeNodeView(n))
+		}
+	}
+	return r
+}
+
+func smokeNodeView(n smoke.NodeReport) SmokeNode {
+	v := SmokeNode{Node: n.Node, Status: string(n.Status), Steps: []SmokeStep{}}
+	for _, g := range n.GPUs {
+		if g.Status == smoke.Passed {
+			v.GPUs++
+			v.UUIDs = append(v.UUIDs, g.UUID)
+		}
+	}
+	var evidence []string
+	for _, f := range n.Findings {
+		evidence = append(evidence, f.Evidence)
+	}
+	for _, s := range n.Steps {
+		step := SmokeStep{Name: s.Name, Status: string(s.Status)}
+		if s.Status == smoke.Failed {
+			step.Detail = strings.Join(evidence, "; ")
+		}
+		v.Steps = append(v.Steps, step)
+	}
+	if len(n.Findings) > 0 {
+		v.Code = n.Findings[0].Code
+	}
+	return v
+}
+
+// withoutProofs leaves the tests out of a plan, and what waits for them stays.
+func withoutProofs(actions []plan.Action) []plan.Action {
+	var out []plan.Action
+	for _, a := range actions {
+		if a.ID != smokeID(a.Machine) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// runError is the error of a run: what failed as an action, and apart from it the
+// nodes that did not prove their GPUs, which have an exit code of their own.
+func runError(r plan.Report) error {
+	var failed []string
+	var rest plan.Report
+	for _, o := range r.Outcomes {
+		var not *notProven
+		if o.Status == plan.Failed && errors.As(o.Err, &not) {
+			failed = append(failed, not.node)
+			continue
+		}
+		rest.Outcomes = append(rest.Outcomes, o)
+	}
+	err := rest.Err()
+	if len(failed) > 0 {
+		err = errors.Join(err, &SmokeError{Nodes: failed})
+	}
+	return err
+}
