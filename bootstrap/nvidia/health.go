@@ -125,13 +125,23 @@ func (c *check) manager(f host.Fabric, switches int, driver string) {
 		c.raise(CodeFabricVersion, "%s", f.ManagerMessage)
 		return
 	}
-	if f.Manager != "active" {
+	// Where every GPU says so itself the fabric is up, whoever manages it.
+	if f.Manager != "active" && !completed(c.seen.SMI.Value.GPUs) {
 		state := f.Manager
 		if state == "" {
 			state = "not installed"
 		}
 		c.raise(CodeFabricManager, "%d NVSwitches, nvidia-fabricmanager is %s%s", switches, state, quoted(f.ManagerMessage))
 	}
+}
+
+func completed(gpus []host.GPU) bool {
+	for _, g := range gpus {
+		if !strings.EqualFold(g.Fabric, "Completed") {
+			return false
+		}
+	}
+	return len(gpus) > 0
 }
 
 // toolkit looks for leftovers and for what the plan leaves alone.

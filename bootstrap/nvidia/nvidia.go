@@ -32,6 +32,8 @@ type Want struct {
 	// Mode says who provides the driver; empty means ModeAuto.
 	Mode    string
 	Toolkit Toolkit
+	// DataDir is where k3s keeps its data; empty means host.DefaultDataDir.
+	DataDir string
 }
 
 // Toolkit is the Container Toolkit's version and where it comes from.

@@ -37,19 +37,28 @@ func Packages() []string {
 
 // Plan says what is pending for the GPUs of a machine: the Container Toolkit,
 // as "<machine>/toolkit". It must be there before k3s starts, which then finds
-// the runtime by itself. It is pure; on is only used by Apply. A machine
-// without GPUs, or whose toolkit the GPU Operator brings, needs nothing.
+// the runtime by itself; a k3s that already runs is restarted by
+// "<machine>/runtime". It is pure; on is only used by Apply. A machine without
+// GPUs, or whose toolkit the GPU Operator brings, needs nothing.
 func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
 	if len(GPUs(seen)) == 0 || want.Mode == ModeNone || want.Mode == ModeOperator {
 		return nil
 	}
+	var actions []plan.Action
 	reason := pending(want, seen)
-	if reason == "" {
-		return nil
+	if reason != "" {
+		actions = append(actions, toolkitAction(want, reason, on))
 	}
+	if a, ok := runtimeAction(want, seen, reason != "", on); ok {
+		actions = append(actions, a)
+	}
+	return actions
+}
+
+func toolkitAction(want Want, reason string, on remote.Runner) plan.Action {
 	t := want.Toolkit
 	version := upstream(t.Version)
-	return []plan.Action{{
+	return plan.Action{
 		ID:      want.Machine + "/toolkit",
 		Machine: want.Machine,
 		Title:   "install NVIDIA Container Toolkit " + t.Version,
@@ -59,6 +68,8 @@ func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
 			PathKey + ": key " + t.KeyFingerprint,
 			"packages, held: " + strings.Join(pinned(t.Version), " "),
 		},
+		// Two changes of packages at once would only meet each other's lock.
+		Needs:   []string{want.Machine + "/host-holds"},
 		Timeout: 30 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			say("fetching the key of %s", t.Repository)
@@ -69,7 +80,7 @@ func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
 			say("installing %s", strings.Join(pinned(t.Version), " "))
 			return install(t, key).Run(ctx, on, say)
 		},
-	}}
+	}
 }
 
 // pending says why the toolkit is to be installed, "" where it is not.

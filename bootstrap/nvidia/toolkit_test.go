@@ -229,3 +229,47 @@ func TestAFailedInstallationSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestARunningK3sLearnsTheRuntime(t *testing.T) {
+	running := func(runtimes map[string]string) func(*host.Facts) {
+		return func(f *host.Facts) {
+			f.K3s = host.Known(host.K3s{Units: map[string]host.Unit{"k3s-agent": {Active: "active"}}, Containerd: host.ContainerdConfig{Schema: 3, Runtimes: runtimes}})
+		}
+	}
+	known := map[string]string{"runc": "", "nvidia": "/usr/bin/nvidia-container-runtime"}
+	for name, c := range map[string]struct {
+		change func(*host.Facts)
+		ids    string
+		reason string
+	}{
+		"toolkit comes late":  {running(map[string]string{"runc": ""}), "gpu-1/toolkit gpu-1/runtime", "containerd runs without the nvidia runtime"},
+		"toolkit came late":   {all(installed("1.20.0", true), running(map[string]string{"runc": ""})), "gpu-1/runtime", "containerd runs without the nvidia runtime"},
+		"all is well":         {all(installed("1.20.0", true), running(known)), "", ""},
+		"only an upgrade":     {all(installed("1.19.1", true), running(known)), "gpu-1/toolkit", ""},
+		"k3s is not there":    {installed("1.20.0", true), "", ""},
+		"the operator's goes": {all(installed("1.20.0", true), running(map[string]string{"nvidia": "/usr/local/nvidia/toolkit/nvidia-container-runtime"})), "gpu-1/runtime", "containerd runs /usr/local/nvidia/toolkit/nvidia-container-runtime, k3s would now find /usr/bin/nvidia-container-runtime"},
+	} {
+		f := good()
+		c.change(&f)
+		var ids []string
+		actions := Plan(want(), f, nil)
+		for _, a := range actions {
+			ids = append(ids, a.ID)
+		}
+		if got := strings.Join(ids, " "); got != c.ids {
+			t.Errorf("%s: %q, want %q", name, got, c.ids)
+		} else if c.reason != "" && actions[len(actions)-1].Reason != c.reason {
+			t.Errorf("%s: reason %q", name, actions[len(actions)-1].Reason)
+		}
+	}
+	fake := remotetest.New(t)
+	fake.Expect("restart k3s-agent").Do(func(_ context.Context, c remote.Cmd, _ []byte) (remote.Result, error) {
+		golden(t, "script-runtime.golden", []byte(fmt.Sprintf("# sudo %v; args %q\n%s", c.Sudo, c.Args, c.Script)))
+		return remote.Result{}, nil
+	})
+	f := good()
+	all(installed("1.20.0", true), running(nil))(&f)
+	if err := Plan(want(), f, fake)[0].Apply(t.Context(), func(string, ...any) {}); err != nil {
+		t.Error(err)
+	}
+}
