@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -67,7 +68,9 @@ func (r Report) Err() error {
 		case Failed, Cancelled:
 			errs = append(errs, &ActionError{Action: o.Action, Status: o.Status, Err: o.Err})
 		case Blocked:
-			if errors.Is(o.Err, ErrConsent) {
+			// What waits for a failure is not one more failure.
+			var needs *NeedsError
+			if !errors.As(o.Err, &needs) {
 				errs = append(errs, &ActionError{Action: o.Action, Status: o.Status, Err: o.Err})
 			}
 		}
@@ -97,10 +100,25 @@ func (e *ActionError) Error() string {
 	if where == "" {
 		where = "cluster"
 	}
-	return fmt.Sprintf("%s: %s: %v", where, e.Action.Title, e.Err)
+	// Errors of commands name their machine too; once is enough.
+	return fmt.Sprintf("%s: %s: %s", where, e.Action.Title, strings.TrimPrefix(e.Err.Error(), where+": "))
 }
 
 func (e *ActionError) Unwrap() error { return e.Err }
+
+// NeedsError says that an action was not started, because one that it needs,
+// directly or through others, was not done.
+type NeedsError struct {
+	// Root is the ID of the action that failed by itself.
+	Root string
+	// Err is why.
+	Err error
+}
+
+func (e *NeedsError) Error() string { return "not started: it needs " + e.Root }
+
+// Unwrap returns the failure of the root.
+func (e *NeedsError) Unwrap() error { return e.Err }
 
 var (
 	// ErrNotConverged: an action was done, and observing again asks for it for the
@@ -108,8 +126,6 @@ var (
 	ErrNotConverged = errors.New("done, but still needed: not converged")
 	// ErrConsent: the action needs a consent that was not given.
 	ErrConsent = errors.New("consent is missing")
-	// ErrNeeds: an action that this one needs failed.
-	ErrNeeds = errors.New("not started")
 	// ErrCycle: actions need each other.
 	ErrCycle = errors.New("actions wait for each other")
 )

@@ -78,7 +78,11 @@ func (w *walk) obstacle(a Action) error {
 	}
 	for _, id := range a.Needs {
 		if why, failed := w.failed[id]; failed {
-			return fmt.Errorf("%w: %s failed: %w", ErrNeeds, id, why)
+			var deeper *NeedsError
+			if errors.As(why, &deeper) {
+				return deeper
+			}
+			return &NeedsError{Root: id, Err: why}
 		}
 	}
 	return nil
@@ -230,27 +234,12 @@ func (w *walk) failScope(scope string, err error) {
 func (w *walk) close(o Outcome) {
 	switch o.Status {
 	case Failed, Blocked, Cancelled:
-		w.failed[o.Action.ID] = rootCause(o.Err)
+		w.failed[o.Action.ID] = o.Err
 	}
 	w.report.Outcomes = append(w.report.Outcomes, o)
 	if w.exec.Observer != nil {
 		w.exec.Observer.Finished(o)
 	}
-}
-
-// rootCause keeps a chain of blocked actions from nesting the same sentence over and over.
-func rootCause(err error) error {
-	if errors.Is(err, ErrNeeds) {
-		for {
-			multi, ok := err.(interface{ Unwrap() []error })
-			if !ok {
-				return err
-			}
-			parts := multi.Unwrap()
-			err = parts[len(parts)-1]
-		}
-	}
-	return err
 }
 
 // idle says whether nothing runs and nothing can start.
