@@ -2,7 +2,7 @@
 GO       ?= go
 BIN      := bin/gpuctl
 TOOLS    := build/tools
-GOLANGCI := v2.13.0
+GOLANGCI := v2.15.0
 
 .PHONY: all build test test-unit test-lab test-full lint cross fuzz schema demo demo-down clean
 
@@ -10,7 +10,7 @@ all: build
 
 # A static binary; version and commit are what the Go toolchain stamps from git.
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w' -o $(BIN) ./cmd/gpuctl
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w' -o $(BIN) ./cmd/gpuctl
 
 test:
 	$(GO) run ./scripts/test

@@ -30,6 +30,9 @@ type Run struct {
 	failed error
 }
 
+// keep is how many records stay; older ones go when a new run begins.
+const keep = 50
+
 // NewRun begins a record and makes it the latest. What r knows is masked.
 func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
 	end := make([]byte, 2)
@@ -40,6 +43,9 @@ func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
 	run.path = filepath.Join(d.path, "runs", run.ID)
 	if err := os.Mkdir(run.path, 0o700); err != nil {
 		return nil, fmt.Errorf("recording the run: %w", err)
+	}
+	if err := d.prune(); err != nil {
+		return nil, err
 	}
 	var err error
 	if run.events, err = create(run.path, "events.jsonl"); err != nil {
@@ -53,6 +59,20 @@ func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
 		return nil, errors.Join(err, run.Close())
 	}
 	return run, nil
+}
+
+// prune removes the oldest records; their names sort by time.
+func (d Dir) prune() error {
+	runs, err := os.ReadDir(filepath.Join(d.path, "runs"))
+	if err != nil {
+		return fmt.Errorf("looking at old records: %w", err)
+	}
+	for i := 0; i < len(runs)-keep; i++ {
+		if err := os.RemoveAll(filepath.Join(d.path, "runs", runs[i].Name())); err != nil {
+			return fmt.Errorf("removing an old record: %w", err)
+		}
+	}
+	return nil
 }
 
 func create(dir, name string) (*os.File, error) {

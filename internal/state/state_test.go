@@ -80,6 +80,29 @@ func TestRunRecordHoldsNoSecret(t *testing.T) {
 	}
 }
 
+func TestOldRecordsGo(t *testing.T) {
+	d := open(t)
+	begin := time.Date(2026, 12, 1, 5, 0, 0, 0, time.UTC)
+	var last *Run
+	for i := range keep + 2 {
+		run, err := d.NewRun(begin.Add(time.Duration(i)*time.Second), &Redactor{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.Close(); err != nil {
+			t.Fatal(err)
+		}
+		last = run
+	}
+	runs, err := os.ReadDir(filepath.Join(d.Path(), "runs"))
+	if err != nil || len(runs) != keep || runs[0].Name()[:16] != "20261201T050002Z" {
+		t.Errorf("%d records, the oldest is %s, %v", len(runs), runs[0].Name(), err)
+	}
+	if latest, err := d.Latest(); err != nil || latest != last.Path() {
+		t.Errorf("latest is %s, %v", latest, err)
+	}
+}
+
 func TestRedactorMasksLinesOfAKey(t *testing.T) {
 	var r Redactor
 	r.Add("-----BEGIN-----\nMIIabcdefghijklmnop\n-----END-----\n")
