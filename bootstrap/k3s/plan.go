@@ -65,6 +65,9 @@ type change struct {
 
 func (c change) all() []string {
 	var out []string
+	if c.first && c.binary != "" {
+		return []string{c.binary} // then everything else is absent too
+	}
 	if c.binary != "" {
 		out = append(out, c.binary)
 	}
