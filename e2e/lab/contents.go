@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"slices"
 
 	"github.com/gpuctl/gpuctl/e2e/lab/gpu"
 	"github.com/gpuctl/gpuctl/e2e/lab/machine"
 	"github.com/gpuctl/gpuctl/e2e/lab/mirror"
 	"github.com/gpuctl/gpuctl/e2e/lab/recipe"
+	"github.com/gpuctl/gpuctl/e2e/lab/standin"
 )
 
 // contents is what a lab serves and lays in its machines, as built or cached.
@@ -21,6 +23,10 @@ type contents struct {
 	charts  []string
 	images  []gpu.Image
 	overlay map[string]machine.File
+}
+
+func (c contents) has(ref string) bool {
+	return slices.ContainsFunc(c.images, func(i gpu.Image) bool { return i.Ref == ref })
 }
 
 // build builds what is not cached, one thing after the other: each of them
@@ -40,10 +46,28 @@ func (l *Lab) build(ctx context.Context) (c contents, err error) {
 	if err != nil || l.options.Bare {
 		return c, err
 	}
-	if !l.options.NoGPU {
-		err = l.buildGPU(ctx, &c)
+	if err := l.buildK3s(ctx, src, &c); err != nil || l.options.NoGPU {
+		return c, err
 	}
-	return c, err
+	return c, l.buildGPU(ctx, &c)
+}
+
+func (l *Lab) buildK3s(ctx context.Context, src string, c *contents) error {
+	err := l.step(ctx, "k3s stand-in", func(ctx context.Context) error {
+		dir, err := l.cache.Get(ctx, standin.Recipe(src, K3sVersion))
+		c.k3s = filepath.Join(dir, "k3s")
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return l.step(ctx, "k3s images", func(ctx context.Context) error {
+		images, err := standin.Images(ctx, l.cache, src)
+		for _, i := range images {
+			c.images = append(c.images, gpu.Image(i))
+		}
+		return err
+	})
 }
 
 func (l *Lab) buildGPU(ctx context.Context, c *contents) error {
@@ -80,8 +104,13 @@ func (l *Lab) buildGPU(ctx context.Context, c *contents) error {
 	if err != nil {
 		return err
 	}
-	return l.step(ctx, "images", func(ctx context.Context) (err error) {
-		c.images, err = gpu.Images(ctx, l.cache)
+	return l.step(ctx, "NVIDIA images", func(ctx context.Context) error {
+		images, err := gpu.Images(ctx, l.cache)
+		for _, i := range images {
+			if !c.has(i.Ref) { // pause comes with k3s
+				c.images = append(c.images, i)
+			}
+		}
 		return err
 	})
 }
