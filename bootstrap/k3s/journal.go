@@ -3,6 +3,7 @@ package k3s
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/internal/diag"
@@ -56,16 +57,18 @@ func (e *StartError) DiagCode() diag.Code { return e.Code }
 // Without one the code is empty and the reason is the last line that is an
 // error, else the last line.
 func Classify(journal []string) (diag.Code, string) {
-	known := append(hopeless(), healing()...)
-	known = append(known, "port-in-use", "certificates-expired", "registries-wrong-place")
+	var known []diag.Problem
+	for _, code := range slices.Concat(hopeless(), healing(), []diag.Code{"port-in-use", "certificates-expired", "registries-wrong-place"}) {
+		p, _ := diag.Lookup(code)
+		known = append(known, p)
+	}
 	reason := ""
 	for i := len(journal) - 1; i >= 0; i-- {
 		line := strings.ToLower(journal[i])
-		for _, code := range known {
-			p, _ := diag.Lookup(code)
+		for _, p := range known {
 			for _, m := range p.Match {
 				if strings.Contains(line, m) {
-					return code, Message(journal[i])
+					return p.Code, Message(journal[i])
 				}
 			}
 		}
