@@ -123,7 +123,11 @@ func LabelServer(ctx context.Context, c kubernetes.Interface, node string, etcd 
 
 // Annotate sets annotations and labels on a Node.
 func Annotate(ctx context.Context, c kubernetes.Interface, node string, annotations, labels map[string]string) error {
-	return patch(ctx, c, node, map[string]any{"metadata": map[string]any{"annotations": annotations, "labels": labels}})
+	metadata := map[string]any{"annotations": annotations}
+	if labels != nil { // null would take all labels away
+		metadata["labels"] = labels
+	}
+	return patch(ctx, c, node, map[string]any{"metadata": metadata})
 }
 
 // WaitNode waits until the Node is there and ready says so.

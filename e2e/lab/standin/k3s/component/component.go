@@ -3,11 +3,11 @@
 package component
 
 import (
+	"context"
 	"os"
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
-	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"          // JSON log format of every component
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // client metrics, as upstream's main packages have
@@ -41,11 +41,11 @@ func command(name string) *cobra.Command {
 	case "kube-controller-manager":
 		return controllers.NewControllerManagerCommand()
 	case "kube-scheduler":
-		return scheduler.NewSchedulerCommand(nil)
+		return scheduler.NewSchedulerCommand()
 	case "kube-proxy":
 		return proxy.NewProxyCommand()
 	case "kubelet":
-		return kubelet.NewKubeletCommand(genericapiserver.SetupSignalContext())
+		return kubelet.NewKubeletCommand(context.Background())
 	case "kubectl":
 		return kubectl.NewDefaultKubectlCommand()
 	}

@@ -8,31 +8,27 @@ import (
 	"github.com/gpuctl/gpuctl/e2e/lab/standin/k3s/process"
 )
 
-// startComponents starts API server, scheduler and controller manager with the
-// options of k3s pkg/daemons/control/server.go.
-func (s *Server) startComponents(ctx context.Context) error {
-	for _, c := range []struct {
-		name  string
-		flags map[string]string
-		user  string
-	}{
-		{"kube-apiserver", s.apiServer(), "kube-apiserver-arg"},
-		{"kube-scheduler", s.scheduler(), "kube-scheduler-arg"},
-		{"kube-controller-manager", s.controllers(), "kube-controller-manager-arg"},
-	} {
-		if c.name == "kube-scheduler" && s.Options.Bool("disable-scheduler") {
-			continue
-		}
-		exited := c.name + " exited"
-		if c.name == "kube-apiserver" {
-			exited = "apiserver exited"
-		}
-		child := process.Child{Name: c.name, Args: config.Extra(c.flags, s.Options.List(c.user)), Exited: exited}
-		if err := s.Group.Run(ctx, child); err != nil {
+// startAPIServer starts the API server with the options of k3s
+// pkg/daemons/control/server.go.
+func (s *Server) startAPIServer(ctx context.Context) error {
+	return s.Group.Run(ctx, process.Child{
+		Name:   "kube-apiserver",
+		Args:   config.Extra(s.apiServer(), s.Options.List("kube-apiserver-arg")),
+		Exited: "apiserver exited",
+	})
+}
+
+// startControllers starts scheduler and controller manager. Both end if the
+// API server does not know their roles yet, so they come after it is ready.
+func (s *Server) startControllers(ctx context.Context) error {
+	if !s.Options.Bool("disable-scheduler") {
+		args := config.Extra(s.scheduler(), s.Options.List("kube-scheduler-arg"))
+		if err := s.Group.Run(ctx, process.Child{Name: "kube-scheduler", Args: args}); err != nil {
 			return err
 		}
 	}
-	return nil
+	args := config.Extra(s.controllers(), s.Options.List("kube-controller-manager-arg"))
+	return s.Group.Run(ctx, process.Child{Name: "kube-controller-manager", Args: args})
 }
 
 func (s *Server) apiServer() map[string]string {
@@ -84,23 +80,22 @@ func (s *Server) apiServer() map[string]string {
 
 func (s *Server) scheduler() map[string]string {
 	kubeconfig := s.Data.Cred("scheduler.kubeconfig")
-	return map[string]string{
+	return s.withLease(map[string]string{
 		"authentication-kubeconfig": kubeconfig,
 		"authorization-kubeconfig":  kubeconfig,
 		"kubeconfig":                kubeconfig,
 		"bind-address":              "127.0.0.1",
-		"leader-elect":              s.leaderElect(),
 		"profiling":                 "false",
 		"secure-port":               "10259",
 		"tls-cert-file":             s.Data.TLS("kube-scheduler/kube-scheduler.crt"),
 		"tls-private-key-file":      s.Data.TLS("kube-scheduler/kube-scheduler.key"),
-	}
+	})
 }
 
 func (s *Server) controllers() map[string]string {
 	tls := s.Data.TLS
 	kubeconfig := s.Data.Cred("controller.kubeconfig")
-	return map[string]string{
+	return s.withLease(map[string]string{
 		"allocate-node-cidrs":              "true",
 		"authentication-kubeconfig":        kubeconfig,
 		"authorization-kubeconfig":         kubeconfig,
@@ -110,7 +105,6 @@ func (s *Server) controllers() map[string]string {
 		"cluster-cidr":                     strings.Join(s.Options.List("cluster-cidr"), ","),
 		"configure-cloud-routes":           "false",
 		"controllers":                      "*,tokencleaner",
-		"leader-elect":                     s.leaderElect(),
 		"profiling":                        "false",
 		"root-ca-file":                     tls("server-ca.crt"),
 		"secure-port":                      "10257",
@@ -128,13 +122,20 @@ func (s *Server) controllers() map[string]string {
 		"cluster-signing-kubelet-serving-key-file":        tls("server-ca.key"),
 		"cluster-signing-legacy-unknown-cert-file":        tls("server-ca.crt"),
 		"cluster-signing-legacy-unknown-key-file":         tls("server-ca.key"),
-	}
+	})
 }
 
-// leaderElect is off with sqlite: there is one server only.
-func (s *Server) leaderElect() string {
-	if s.etcd() {
-		return "true"
+// withLease adds leader election. It is off with sqlite: there is one server
+// only. A killed process does not give its lease back, so leases are short: a
+// restarted server soon works again.
+func (s *Server) withLease(flags map[string]string) map[string]string {
+	if !s.etcd() {
+		flags["leader-elect"] = "false"
+		return flags
 	}
-	return "false"
+	flags["leader-elect"] = "true"
+	flags["leader-elect-lease-duration"] = "5s"
+	flags["leader-elect-renew-deadline"] = "4s"
+	flags["leader-elect-retry-period"] = "1s"
+	return flags
 }

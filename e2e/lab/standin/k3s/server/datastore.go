@@ -51,7 +51,7 @@ func (s *Server) startDatastore(ctx context.Context) error {
 		"trusted-ca-file": tls + "/server-ca.crt", "client-cert-auth": "true",
 		"peer-cert-file": tls + "/peer-server-client.crt", "peer-key-file": tls + "/peer-server-client.key",
 		"peer-trusted-ca-file": tls + "/peer-ca.crt", "peer-client-cert-auth": "true",
-		"snapshot-count": "10000", "log-level": "warn",
+		"snapshot-count": "10000", "log-level": "error",
 		"unsafe-no-fsync": "true", // a lab's disk is slow and its data worth nothing
 	}
 	return s.Group.Run(ctx, process.Child{

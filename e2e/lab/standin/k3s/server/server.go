@@ -47,7 +47,7 @@ func (s *Server) etcd() bool {
 // port is open, the API need not answer yet.
 func (s *Server) Start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.networks, s.secrets, s.certificates, s.listen, s.startDatastore, s.startComponents, s.announce,
+		s.networks, s.secrets, s.certificates, s.listen, s.startDatastore, s.startAPIServer, s.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -129,6 +129,9 @@ func (s *Server) Wait(ctx context.Context) error {
 		return err
 	}
 	if err := cluster.Grant(ctx, client); err != nil {
+		return err
+	}
+	if err := s.startControllers(ctx); err != nil {
 		return err
 	}
 	s.supervisor.SetCore(core{client, s})
