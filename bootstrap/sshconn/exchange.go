@@ -130,13 +130,36 @@ func (x *exchange) requests(reqs <-chan *ssh.Request) {
 		case r.Type == "exit-status" && ssh.Unmarshal(r.Payload, &status) == nil:
 			x.ended(exitInfo{code: int(status.Code)})
 		case r.Type == "exit-signal" && ssh.Unmarshal(r.Payload, &signal) == nil:
-			x.ended(exitInfo{code: 128, signal: signal.Name})
+			x.ended(exitInfo{code: 128 + signalNumber(signal.Name), signal: signal.Name})
 		}
 		if r.WantReply {
 			_ = r.Reply(false, nil)
 		}
 	}
 	close(x.exited)
+}
+
+// signalNumber is for the signals that end commands in practice, by their names in RFC 4254.
+func signalNumber(name string) int {
+	switch name {
+	case "HUP":
+		return 1
+	case "INT":
+		return 2
+	case "QUIT":
+		return 3
+	case "ABRT":
+		return 6
+	case "KILL":
+		return 9
+	case "SEGV":
+		return 11
+	case "PIPE":
+		return 13
+	case "TERM":
+		return 15
+	}
+	return 0
 }
 
 func (x *exchange) ended(e exitInfo) {

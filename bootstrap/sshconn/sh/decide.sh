@@ -1,4 +1,5 @@
 # Finds out how to become root and goes on as root. One line on stdin: "p<password>" or "n".
+# shellcheck disable=SC2154 # what begins with _ comes from the loader
 LC_ALL=C
 export LC_ALL
 _say() { printf '%s' "${_m}sudo $1$_n"; }

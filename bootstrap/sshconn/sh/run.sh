@@ -1,4 +1,5 @@
 # Runs the script that follows on stdin, between marks. Variables _m, _n and block() come from the loader.
+# shellcheck disable=SC2154 # what begins with _ comes from the loader
 cd /
 umask 022
 LC_ALL=C

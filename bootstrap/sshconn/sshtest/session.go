@@ -4,10 +4,12 @@ package sshtest
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -39,22 +41,31 @@ func (s *Server) session(nc ssh.NewChannel) {
 		if r.WantReply {
 			_ = r.Reply(true, nil)
 		}
-		go ssh.DiscardRequests(reqs)
+		gone := make(chan struct{})
+		go func() {
+			ssh.DiscardRequests(reqs)
+			close(gone)
+		}()
 		s.mu.Lock()
 		s.lines = append(s.lines, req.Command)
 		s.mu.Unlock()
-		s.exec(ch, req.Command)
+		s.exec(ch, gone, req.Command)
 		return
 	}
 }
 
-func (s *Server) exec(ch ssh.Channel, line string) {
+// drainTime is how long a command's output may follow its end before the exit
+// code is sent all the same; sshd sends it at once and the output after it.
+const drainTime = 100 * time.Millisecond
+
+func (s *Server) exec(ch ssh.Channel, gone <-chan struct{}, line string) {
 	cmd := exec.Command(s.opts.Shell, "-c", line)
 	path := os.Getenv("PATH")
 	if s.opts.Path != "" {
 		path = s.opts.Path + ":" + path
 	}
-	cmd.Env = append([]string{"PATH=" + path, "HOME=/tmp", "USER=tester", "SHELL=" + s.opts.Shell}, s.opts.Env...)
+	cmd.Env = append([]string{"PATH=" + path, "HOME=/tmp", "USER=tester", "SHELL=" + s.opts.Shell,
+		fmt.Sprintf("SSH_CONNECTION=127.0.0.1 1 %s %d", s.Host(), s.Port())}, s.opts.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	_, _ = io.WriteString(ch, s.opts.Noise)
 	_, _ = io.WriteString(ch.Stderr(), s.opts.NoiseErr)
@@ -83,20 +94,27 @@ func (s *Server) exec(ch ssh.Channel, line string) {
 		_, _ = io.Copy(in, ch)
 		_ = in.Close()
 	}()
-	done := make(chan struct{}, 2)
-	copyOut := func(w io.Writer, r *os.File) {
-		_, _ = io.Copy(w, r)
-		_ = r.Close()
-		done <- struct{}{}
-	}
-	go copyOut(ch, outR)
-	go copyOut(ch.Stderr(), errR)
+	drained := make(chan struct{})
+	var both sync.WaitGroup
+	both.Go(func() { _, _ = io.Copy(ch, outR) })
+	both.Go(func() { _, _ = io.Copy(ch.Stderr(), errR) })
+	go func() {
+		both.Wait()
+		close(drained)
+	}()
 	err = cmd.Wait()
-	for range 2 {
-		<-done
+	select {
+	case <-drained:
+	case <-time.After(drainTime):
 	}
 	_, _ = io.WriteString(ch, s.opts.After)
 	s.exit(ch, err)
+	select {
+	case <-drained:
+	case <-gone:
+	}
+	_ = outR.Close()
+	_ = errR.Close()
 }
 
 func (s *Server) exit(ch ssh.Channel, err error) {
