@@ -108,12 +108,10 @@ func (k checker) host(h, field string) {
 	k.match(k.patterns.host, h, field, hostRule)
 }
 
-// isAddress accepts IPv4 and IPv6, with a zone made of plain letters.
+// isAddress accepts IPv4 and IPv6, with the name of an interface as its zone.
 func isAddress(h string) bool {
 	a, err := netip.ParseAddr(h)
-	return err == nil && !strings.ContainsFunc(a.Zone(), func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '_' || r == '-')
-	})
+	return err == nil && (a.Zone() == "" || newPatterns().iface.MatchString(a.Zone()))
 }
 
 func (k checker) jump(chain, field string) {

@@ -56,7 +56,7 @@ func trimParts(s string) string {
 // patterns of what may reach ssh, a shell's argument list or a URL. None may
 // start with '-': it would be read as an option.
 type patterns struct {
-	user, host, name, label, iface, hostKey, version, file, env *regexp.Regexp
+	user, host, name, iface, hostKey, version, file, env *regexp.Regexp
 }
 
 func newPatterns() patterns {
