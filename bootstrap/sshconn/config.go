@@ -126,7 +126,8 @@ var configKeys = []string{
 }
 
 // parseConfigFile reads the user's ssh_config alone; the system's holds crypto
-// policies for OpenSSH. A Match criterion that cannot be evaluated is an error.
+// policies for OpenSSH. A Match criterion that cannot be evaluated is an error;
+// a # inside a word, which ssh takes as it is, begins a comment here.
 func parseConfigFile(host, file string) (rawConfig, error) {
 	if file == "" {
 		home, err := os.UserHomeDir()
