@@ -21,7 +21,7 @@ func installAction(w Want, s Seen, a Access, c change, needs []string) plan.Acti
 	return plan.Action{
 		ID: ActionID(w.Machine), Machine: w.Machine,
 		Title: title(w, s, c), Reason: strings.Join(c.all(), "; "), Changes: changes(w, c),
-		Needs: append([]string{BinaryID(w.Machine)}, needs...), Barrier: c.first,
+		Needs: append([]string{BinaryID(w.Machine)}, needs...), Barrier: c.start,
 		Timeout: limit + 2*time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			if _, there := s.Files[RegistriesFile]; there && c.registries != "" {

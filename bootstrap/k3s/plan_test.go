@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 		"killall gone": {want: server, change: func(s *Seen) { delete(s.Files, BinDir+"/k3s-killall.sh") },
 			ids: "gpu-1/k3s", title: "configure k3s (server)", reason: "k3s-killall.sh is absent"},
 		"dead": {want: server, change: func(s *Seen) { s.Units["k3s"] = host.Unit{Active: "failed", Sub: "failed", Enabled: "enabled"} },
-			ids: "gpu-1/k3s", title: "start k3s (server)", reason: "k3s.service is failed (failed)"},
+			ids: "gpu-1/k3s", title: "start k3s (server)", reason: "k3s.service is failed (failed)", barrier: true},
 		"disabled": {want: server, change: func(s *Seen) { s.Units["k3s"] = host.Unit{Active: "active", Enabled: "disabled"} },
 			ids: "gpu-1/k3s", title: "configure k3s (server)", reason: "does not start at boot"},
 		"half installed": {want: server, change: func(s *Seen) { s.Units = nil; delete(s.Files, "/etc/systemd/system/k3s.service") },

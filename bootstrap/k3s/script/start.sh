@@ -28,9 +28,16 @@ SHOW
 
 journal() { journalctl -q --no-pager -o cat -u "$unit.service" --since "@$since" "$@" 2>/dev/null; }
 
+# now_running: what the process of this moment logs. The one before it may have
+# ended with the very lines that would be taken for a new failure.
+now_running() { journalctl -q --no-pager -o cat "_SYSTEMD_INVOCATION_ID=$id" "$@" 2>/dev/null; }
+
 count() {
-  [ -n "$1" ] || { echo 0; return; }
-  journal -n 400 | grep -E -c -i -e "$1"
+  if [ -z "$1" ] || [ "$id" = "$old" ]; then
+    echo 0
+  else
+    now_running -n 400 | grep -E -c -i -e "$1"
+  fi
 }
 
 give_up() {
@@ -70,8 +77,8 @@ while :; do
   [ "$id" = "$old" ] || [ -n "$first" ] || first=$restarts
   last=$restarts
   if [ $((round % 5)) = 4 ]; then
-    line=$(journal -n 1)
-    [ "$line" = "$said" ] || { said=$line; printf 'say %s (%s): %s\n' "$state" "$sub" "$line"; }
+    line=$(now_running -n 1)
+    [ -z "$line" ] || [ "$line" = "$said" ] || { said=$line; printf 'say %s (%s): %s\n' "$state" "$sub" "$line"; }
     [ "$(count "$hopeless")" -lt 2 ] || give_up 31
     [ "$(count "$healing")" -lt 30 ] || give_up 31
     [ $((restarts - ${first:-0})) -lt 3 ] || give_up 32
