@@ -281,23 +281,18 @@ func TestExitCodePrecedence(t *testing.T) {
 	}
 }
 
-func TestSSHArgs(t *testing.T) {
-	d, err := state.OpenAt(filepath.Join(t.TempDir(), "my state"))
-	if err != nil {
-		t.Fatal(err)
+func TestSSHPassesTheExitCodeOn(t *testing.T) {
+	f := &fakeEngine{ssh: func(_ context.Context, machine string, command []string, _ bootstrap.Stdio) (int, error) {
+		if machine != "gpu-2" || strings.Join(command, " ") != "nvidia-smi -L" {
+			t.Errorf("%s: %v", machine, command)
+		}
+		return 42, nil
+	}}
+	if got := runWith(t, f, "", "ssh", "gpu-2", "--", "nvidia-smi", "-L"); got.code != 42 || got.err != "" {
+		t.Errorf("%d %q", got.code, got.err)
 	}
-	c, err := config.Parse([]byte(twoMachines+"    - {name: c, host: c.example.com, port: 2222, user: root, identityFile: /k, jump: ops@b}\n"), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m, _ := c.Inventory().Find("c")
-	got := strings.Join(sshArgs(d, "strict", m, []string{"nvidia-smi", "-L"}), " ")
-	want := `-o UserKnownHostsFile="` + d.KnownHosts() + `" ~/.ssh/known_hosts -o StrictHostKeyChecking=yes -l root -p 2222 -i /k -J ops@b -- c.example.com nvidia-smi -L`
-	if got != want {
-		t.Errorf("got %s", got)
-	}
-	if env := withoutSecret([]string{"A=1", "SUDO=x"}, &config.Secret{Env: "SUDO"}); len(env) != 1 {
-		t.Errorf("the child would see %v", env)
+	if got := runWith(t, &fakeEngine{}, "", "ssh", "gpu-9"); got.code != exitUsage {
+		t.Errorf("an unknown machine is exit code %d", got.code)
 	}
 }
 

@@ -122,7 +122,7 @@ func runWith(t *testing.T, f *fakeEngine, stdin string, args ...string) outcome 
 	t.Setenv("XDG_STATE_HOME", filepath.Join(dir, "state"))
 	f.t = t
 	var out, errOut bytes.Buffer
-	code := run(append(args, "-f", file), app{
+	code := run(append([]string{"-f", file}, args...), app{
 		in: strings.NewReader(stdin), out: &out, err: &errOut,
 		terminal:     terminals{in: stdin != ""},
 		size:         func() ui.Size { return ui.Size{Width: 80, Height: 24} },

@@ -147,7 +147,9 @@ func (k checker) groups(groups []Group) {
 	for i, g := range groups {
 		field := fmt.Sprintf("spec.groups[%d]", i)
 		k.match(k.name, g.Name, field+".name", "lower case letters, digits and '-'")
-		k.match(k.version, g.Driver.Branch, field+".driver.branch", "a driver branch such as 580")
+		if m := g.Driver.Mode; m == "package" || m == "operator" {
+			k.problem(field+".driver.mode", "%s is not supported yet: the machines must come with a driver", m)
+		}
 		if j, twice := first[g.Name]; twice && g.Name != "" {
 			k.problem(field+".name", "group %q stands here and in spec.groups[%d]", g.Name, j)
 		}

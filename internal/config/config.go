@@ -150,11 +150,11 @@ type Driver struct {
 	// Mode: auto keeps a good driver and installs a package otherwise; keep only checks; package installs; operator leaves it to the GPU Operator; none expects none.
 	Mode string `yaml:"mode,omitempty" jsonschema:"enum=auto,enum=keep,enum=package,enum=operator,enum=none,default=auto"`
 	// Branch is the driver branch ("580"); empty means the set's.
-	Branch string `yaml:"branch,omitempty"`
+	Branch string `yaml:"branch,omitempty" gpuctl:"later"`
 	// Modules is the kernel module flavour; auto goes by GPU generation.
-	Modules string `yaml:"modules,omitempty" jsonschema:"enum=auto,enum=open,enum=proprietary,default=auto"`
+	Modules string `yaml:"modules,omitempty" jsonschema:"enum=auto,enum=open,enum=proprietary,default=auto" gpuctl:"later"`
 	// Reboot: never turns an action that needs a reboot into a finding.
-	Reboot string `yaml:"reboot,omitempty" jsonschema:"enum=allow,enum=never,default=allow"`
+	Reboot string `yaml:"reboot,omitempty" jsonschema:"enum=allow,enum=never,default=allow" gpuctl:"later"`
 }
 
 // Sharing splits GPUs between pods, one way at a time.
