@@ -1,0 +1,69 @@
+package smoke
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Count is step 1 of the ladder: as many GPUs on the bus as the driver has, as
+// many allocatable (times the units of a shared GPU). A count that is Unknown is
+// not compared, and then the step is Unverified at best.
+func Count(n Node) (Status, *Finding) {
+	known := n.Host != nil
+	perGPU := max(n.Units, 1)
+	switch {
+	case known && n.PCI != Unknown && !sliced(n.Host) && n.PCI != len(n.Host):
+		return Failed, &Finding{CodeCount, fmt.Sprintf("%d on the PCI bus, %d with a driver", n.PCI, len(n.Host))}
+	case known && len(n.Host)*perGPU != n.Allocatable:
+		return Failed, &Finding{CodeCount, fmt.Sprintf("%d with a driver, %d allocatable, want %d", len(n.Host), n.Allocatable, len(n.Host)*perGPU)}
+	case n.Allocatable == 0:
+		return Failed, &Finding{CodeNoAllocatable, "the node offers no " + Resource}
+	case !known || n.PCI == Unknown:
+		return Unverified, nil
+	}
+	return Passed, nil
+}
+
+func sliced(gpus []GPU) bool {
+	for _, g := range gpus {
+		if strings.HasPrefix(g.UUID, "MIG-") {
+			return true
+		}
+	}
+	return false
+}
+
+// tooOld says whether a driver version is known and below the floor.
+func tooOld(driver, floor string) bool {
+	have, ok1 := versionNumbers(driver)
+	want, ok2 := versionNumbers(floor)
+	if !ok1 || !ok2 {
+		return false
+	}
+	for i, w := range want {
+		h := 0
+		if i < len(have) {
+			h = have[i]
+		}
+		if h != w {
+			return h < w
+		}
+	}
+	return false
+}
+
+func versionNumbers(v string) ([]int, bool) {
+	if v == "" {
+		return nil, false
+	}
+	var all []int
+	for _, part := range strings.Split(v, ".") {
+		n, err := strconv.Atoi(part)
+		if err != nil {
+			return nil, false
+		}
+		all = append(all, n)
+	}
+	return all, true
+}

@@ -1,0 +1,81 @@
+package smoke
+
+import "time"
+
+// GPU is one GPU as the machine itself lists it (nvidia-smi -L over SSH).
+type GPU struct {
+	// UUID is GPU-... or, for a slice, MIG-...
+	UUID string `json:"uuid"`
+	Name string `json:"name,omitempty"`
+}
+
+// Unknown stands for a count that nobody could observe.
+const Unknown = -1
+
+// Node is what is known of a node before its test.
+type Node struct {
+	// Name is the Kubernetes node name.
+	Name string
+	// Host are the GPUs as the machine lists them; nil when the machine could not be asked. Without
+	// them nothing can be proven, only counted.
+	Host []GPU
+	// PCI is the number of NVIDIA display controllers on the PCI bus, or Unknown.
+	PCI int
+	// Allocatable is the node's allocatable nvidia.com/gpu; Requested is what pods that have not ended ask of it.
+	Allocatable, Requested int
+	// Driver is the driver's version, Units how many schedulable units one GPU is shared into (0 and 1: not shared).
+	Driver string
+	Units  int
+}
+
+// shared: a request of more than one unit of a shared GPU is refused or means
+// nothing (k8s-device-plugin#443, #929), so a shared node is asked for one.
+func (n Node) shared() bool { return n.Units > 1 }
+
+// ask is how many units the test takes.
+func (n Node) ask() int {
+	free := max(n.Allocatable-n.Requested, 0)
+	if n.shared() {
+		return min(free, 1)
+	}
+	return free
+}
+
+// Limits bound the parts of a test; a zero field means its default.
+type Limits struct {
+	// Placed: until the scheduler has placed the pod; 1 minute.
+	Placed time.Duration
+	// Started: from there until it runs, the image's pull with it; 10 minutes.
+	Started time.Duration
+	// Trouble: how long an image that cannot be pulled or a container that cannot be made is borne; 90 seconds.
+	Trouble time.Duration
+	// Ran: from its start to its end; 5 minutes.
+	Ran time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	or := func(d *time.Duration, def time.Duration) {
+		if *d <= 0 {
+			*d = def
+		}
+	}
+	or(&l.Placed, time.Minute)
+	or(&l.Started, 10*time.Minute)
+	or(&l.Trouble, 90*time.Second)
+	or(&l.Ran, 5*time.Minute)
+	return l
+}
+
+// Options say how to test.
+type Options struct {
+	// Image is the reference to run; Programs are where vectorAdd may lie in it, tried in order.
+	Image    string
+	Programs []string
+	// MinDriver is the lowest driver the image runs on ("525.60.13"); empty checks nothing.
+	MinDriver string
+	// RuntimeClass is set when pods need one ("nvidia"); empty with CDI.
+	RuntimeClass string
+	// Taints are keys of further NoSchedule taints the pod must bear.
+	Taints []string
+	Limits Limits
+}
