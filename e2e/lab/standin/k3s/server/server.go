@@ -17,6 +17,7 @@ import (
 	"github.com/gpuctl/gpuctl/e2e/lab/standin/k3s/process"
 	"github.com/gpuctl/gpuctl/e2e/lab/standin/k3s/supervisor"
 	"github.com/sirupsen/logrus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -147,12 +148,32 @@ func (s *Server) Ready() { s.supervisor.SetReady() }
 func (s *Server) Control(ctx context.Context) {
 	go cluster.Initialise(ctx, s.client)
 	go func() {
-		if err := cluster.LabelServer(ctx, s.client, s.ID.Name, s.etcd()); err != nil && ctx.Err() == nil {
-			logrus.Errorf("Labelling node %s: %v", s.ID.Name, err)
+		if err := s.ownNode(ctx); err != nil && ctx.Err() == nil {
+			logrus.Errorf("Setting up node %s: %v", s.ID.Name, err)
 		}
 	}()
 	go s.keepCertificate(ctx)
 	go s.deploy(ctx)
+}
+
+// ownNode labels this server's Node, and records its password: at the start
+// there was no API to keep it in.
+func (s *Server) ownNode(ctx context.Context) error {
+	if err := cluster.LabelServer(ctx, s.client, s.ID.Name, s.etcd()); err != nil {
+		return err
+	}
+	password, err := host.Password()
+	if err != nil {
+		return err
+	}
+	if err := cluster.VerifyNode(ctx, s.client, s.ID.Name, password); err != nil {
+		return err
+	}
+	node, err := s.client.CoreV1().Nodes().Get(ctx, s.ID.Name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	return cluster.OwnPassword(ctx, s.client, node)
 }
 
 func (s *Server) advertised() string {

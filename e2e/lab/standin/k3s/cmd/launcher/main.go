@@ -112,7 +112,7 @@ func dataDir(name string, args []string) string {
 func environment(data, bin string) []string {
 	path := strings.Join([]string{layout.Data(data).CNI(), bin, os.Getenv("PATH"), filepath.Join(bin, "aux")}, ":")
 	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "PATH=") })
-	return append(env, "PATH="+path, "K3S_DATA_DIR="+data)
+	return append(env, "PATH="+path)
 }
 
 func withCrictl(env []string, data string) []string {
