@@ -76,7 +76,8 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 		if s.record, err = s.state.NewRun(time.Now(), &redactor); err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, s.record.Close()) }()
+		s.record.Emit(event.Event{Time: time.Now(), Kind: event.RunStarted, Text: n.verb})
+		defer func() { err = errors.Join(err, s.endRecord(ctx, err)) }()
 		sinks, debug = append(sinks, s.record), s.record.Debug()
 	}
 	s.engine, err = s.newEngine(engineDeps{
@@ -90,6 +91,19 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 	}
 	err = do(ctx, s)
 	return errors.Join(err, s.engine.Close())
+}
+
+// endRecord keeps how the run ended.
+func (s *session) endRecord(ctx context.Context, err error) error {
+	if err != nil {
+		err = explainEnd(ctx, err)
+	}
+	e := event.Event{Time: time.Now(), Kind: event.RunFinished, Text: fmt.Sprintf("exit code %d", exitCode(err))}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	s.record.Emit(e)
+	return s.record.Close()
 }
 
 // stamped gives events the time at which they come by.

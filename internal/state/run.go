@@ -16,18 +16,21 @@ import (
 	"github.com/gpuctl/gpuctl/internal/event"
 )
 
-// Run is the record of one run: events.jsonl, report.json and debug.log in a
-// directory of its own, mode 0600, without secrets. It is an event.Sink.
+// Run is the record of one run: events.jsonl, report.json, debug.log and
+// timeline.svg in a directory of its own, mode 0600, without secrets. It is an
+// event.Sink.
 type Run struct {
 	// ID is when the run began and a random end, "20261201T050702Z-9f3a"; it sorts by time.
 	ID       string
 	path     string
 	redactor *Redactor
 
-	mu     sync.Mutex
-	events *os.File
-	debug  *os.File
-	failed error
+	mu       sync.Mutex
+	events   *os.File
+	debug    *os.File
+	failed   error
+	timeline timeline
+	last     time.Time
 }
 
 // keep is how many records stay; older ones go when a new run begins.
@@ -93,6 +96,8 @@ func (r *Run) Emit(e event.Event) {
 	line, err := json.Marshal(e)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.timeline.add(e)
+	r.last = e.Time
 	if err == nil {
 		_, err = r.events.Write(append(line, '\n'))
 	}
@@ -113,10 +118,14 @@ func (r *Run) WriteReport(v any) error {
 	return replace(filepath.Join(r.path, "report.json"), []byte(r.redactor.String(string(data))+"\n"))
 }
 
-// Close ends the record and returns the first error of writing it.
+// Close draws the timeline, ends the record and returns what went wrong in writing it.
 func (r *Run) Close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.timeline.spans) > 0 {
+		err := replace(filepath.Join(r.path, "timeline.svg"), []byte(r.timeline.svg(r.last)))
+		r.failed = errors.Join(r.failed, err)
+	}
 	if err := errors.Join(r.failed, r.events.Close(), r.debug.Close()); err != nil {
 		return fmt.Errorf("recording the run: %w", err)
 	}
