@@ -79,7 +79,6 @@ func toolkitDebs(version, bin, module string) []deb {
 			description: "NVIDIA Container Toolkit Base\n Built for the gpuctl lab from NVIDIA's sources.",
 			files: map[string]string{
 				"/usr/bin/nvidia-container-runtime":                              b("nvidia-container-runtime"),
-				"/usr/bin/nvidia-container-runtime.cdi":                          b("nvidia-container-runtime.cdi"),
 				"/usr/bin/nvidia-ctk":                                            b("nvidia-ctk"),
 				"/usr/bin/nvidia-cdi-hook":                                       b("nvidia-cdi-hook"),
 				units + "nvidia-cdi-refresh.service":                             m("deployments/systemd/nvidia-cdi-refresh.service"),
@@ -90,6 +89,12 @@ func toolkitDebs(version, bin, module string) []deb {
 			},
 			conffiles: []string{"/etc/nvidia-container-toolkit/nvidia-cdi-refresh.env"},
 			scripts:   map[string]string{"postinst": basePostinst, "prerm": basePrerm},
+		},
+		{
+			name: "nvidia-container-toolkit-operator-extensions", version: version,
+			depends:     fmt.Sprintf("nvidia-container-toolkit-base (= %s)", version),
+			description: "NVIDIA Container Toolkit Operator Extensions\n Built for the gpuctl lab from NVIDIA's sources.",
+			files:       map[string]string{"/usr/bin/nvidia-container-runtime.cdi": b("nvidia-container-runtime.cdi")},
 		},
 		{
 			name: "libnvidia-container-tools", version: version,
