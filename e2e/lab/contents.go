@@ -61,11 +61,8 @@ func (l *Lab) buildK3s(ctx context.Context, src string, c *contents) error {
 	if err != nil {
 		return err
 	}
-	return l.step(ctx, "k3s images", func(ctx context.Context) error {
-		images, err := standin.Images(ctx, l.cache, src)
-		for _, i := range images {
-			c.images = append(c.images, gpu.Image(i))
-		}
+	return l.step(ctx, "k3s images", func(ctx context.Context) (err error) {
+		c.images, err = k3sImages(ctx, l.cache, src)
 		return err
 	})
 }

@@ -1,0 +1,74 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+
+	"github.com/gpuctl/gpuctl/e2e/lab/gpu"
+	"github.com/gpuctl/gpuctl/e2e/lab/recipe"
+	"github.com/gpuctl/gpuctl/e2e/lab/standin"
+)
+
+// refAnnotation names an image in a layout, as the image specification says.
+const refAnnotation = "org.opencontainers.image.ref.name"
+
+// k3sImages are the images of the stand-in, packed once: compressing them takes
+// longer than all the rest of a lab's start.
+func k3sImages(ctx context.Context, cache recipe.Cache, src string) ([]gpu.Image, error) {
+	dir := filepath.Join(src, "lab", "standin")
+	packed, err := cache.Get(ctx, recipe.Recipe{
+		Name:   "k3s-images-packed",
+		Inputs: []string{filepath.Join(dir, "coredns"), filepath.Join(dir, "cmd", "pause"), filepath.Join(dir, "images.go")},
+		Build: func(ctx context.Context, out string) error {
+			images, err := standin.Images(ctx, cache, src)
+			if err != nil {
+				return err
+			}
+			path, err := layout.Write(out, empty.Index)
+			if err != nil {
+				return err
+			}
+			for _, i := range images {
+				err := path.AppendImage(i.Image, layout.WithAnnotations(map[string]string{refAnnotation: i.Ref}))
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return readLayout(packed)
+}
+
+// readLayout opens the images of an OCI layout by their annotated names.
+func readLayout(dir string) ([]gpu.Image, error) {
+	path, err := layout.FromPath(dir)
+	if err != nil {
+		return nil, fmt.Errorf("reading images: %w", err)
+	}
+	index, err := path.ImageIndex()
+	if err != nil {
+		return nil, fmt.Errorf("reading images: %w", err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("reading images: %w", err)
+	}
+	var images []gpu.Image
+	for _, d := range manifest.Manifests {
+		var image v1.Image
+		if image, err = path.Image(d.Digest); err != nil {
+			return nil, fmt.Errorf("reading image %s: %w", d.Annotations[refAnnotation], err)
+		}
+		images = append(images, gpu.Image{Ref: d.Annotations[refAnnotation], Image: image})
+	}
+	return images, nil
+}
