@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
 	"github.com/gpuctl/gpuctl/charts"
@@ -72,6 +74,8 @@ func newEngine(d engineDeps) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	// client-go logs by klog, to standard error unless told otherwise: that would tear the live view.
+	klog.SetSlogLogger(d.Log)
 	dialer := sshconn.NewDialer(dialOptions(d))
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
