@@ -93,12 +93,9 @@ func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		c.setLost(errors.New("connection closed"))
 		c.stop()
-		c.closed = c.client.Close()
-		if errors.Is(c.closed, errClosed) {
-			c.closed = nil
-		}
+		_ = c.client.Close() // whatever it says, the connection is over
 		if c.onClose != nil {
-			c.closed = errors.Join(c.closed, c.onClose())
+			c.closed = c.onClose()
 		}
 	})
 	return c.closed

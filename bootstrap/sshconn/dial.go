@@ -15,8 +15,6 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 )
 
-var errClosed = net.ErrClosed
-
 // loginTimeout bounds a login after the greeting; it leaves time to touch a hardware key.
 const loginTimeout = 90 * time.Second
 
@@ -66,7 +64,7 @@ func (d *Dialer) Dial(ctx context.Context, t Target) (*Conn, error) {
 	backoff := d.backoff(t, &last)
 	conn, err := retry.DoValue(ctx, backoff, func(ctx context.Context) (*Conn, error) {
 		tries++
-		c, err := d.connect(ctx, t, 0)
+		c, err := d.connect(ctx, t, nil)
 		if err == nil {
 			return c, nil
 		}
@@ -164,8 +162,8 @@ func (d *Dialer) warnOnce(what, text string) {
 	}
 }
 
-// connect makes one try. depth counts nested jump hosts.
-func (d *Dialer) connect(ctx context.Context, t Target, depth int) (*Conn, error) {
+// connect makes one try. behind are the hops that wait for this connection.
+func (d *Dialer) connect(ctx context.Context, t Target, behind []string) (*Conn, error) {
 	s, err := resolve(ctx, t, &d.opts)
 	if err != nil {
 		return nil, &remote.ConnectError{Host: t.name(), Kind: remote.Config, Err: err}
@@ -177,7 +175,7 @@ func (d *Dialer) connect(ctx context.Context, t Target, depth int) (*Conn, error
 	if l.policy, err = newKeyPolicy(t, s, &d.opts, d.accept); err != nil {
 		return nil, l.failed(remote.Config, "", err)
 	}
-	transport, err := l.transport(ctx, depth)
+	transport, err := l.transport(ctx, behind)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 )
 
-// maxHops bounds chains, so that hops that name each other end in an error.
+// maxHops bounds the time that a chain may take.
 const maxHops = 8
 
 // hop is a connection to a jump host, shared by all that is behind it.
@@ -24,7 +25,7 @@ type hop struct {
 }
 
 // transport opens the byte stream to the host of l.
-func (l *login) transport(ctx context.Context, depth int) (net.Conn, error) {
+func (l *login) transport(ctx context.Context, behind []string) (net.Conn, error) {
 	address := net.JoinHostPort(l.s.hostName, strconv.Itoa(l.s.port))
 	if l.s.proxyCommand != "" {
 		l.note("proxy command", "%s", l.s.proxyCommand)
@@ -37,7 +38,7 @@ func (l *login) transport(ctx context.Context, depth int) (net.Conn, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, l.s.connectTimeout*(1+maxHops), errors.New("no end of connecting"))
 	defer cancel()
 	if len(l.s.jump) > 0 {
-		return l.throughHop(ctx, address, depth)
+		return l.throughHop(ctx, address, behind)
 	}
 	dialer := net.Dialer{Timeout: l.s.connectTimeout}
 	conn, err := dialer.DialContext(ctx, "tcp", address)
@@ -49,12 +50,12 @@ func (l *login) transport(ctx context.Context, depth int) (net.Conn, error) {
 	return conn, nil
 }
 
-func (l *login) throughHop(ctx context.Context, address string, depth int) (net.Conn, error) {
+func (l *login) throughHop(ctx context.Context, address string, behind []string) (net.Conn, error) {
 	via := chainName(l.s.jump)
-	if depth >= maxHops {
-		return nil, l.failed(remote.Config, fmt.Sprintf("more than %d jump hosts: do they name each other?", maxHops), errors.New("jump chain too long"))
+	if slices.Contains(behind, via) {
+		return nil, l.failed(remote.Config, "", fmt.Errorf("jump hosts name each other: %s", strings.Join(append(behind, via), " behind ")))
 	}
-	hop, err := l.d.hop(ctx, l.s.jump, depth+1)
+	hop, err := l.d.hop(ctx, l.s.jump, append(slices.Clone(behind), via))
 	if err != nil {
 		l.note("jump host "+via, "%v", err)
 		return nil, l.failed(remote.Jump, "jump host "+via, err)
@@ -93,7 +94,7 @@ func (l *login) hopDialFailed(err error, via string) *remote.ConnectError {
 
 // hop returns the connection to the last host of a chain. The first who asks
 // makes it, the others wait; one that was lost is made again.
-func (d *Dialer) hop(ctx context.Context, chain []Target, depth int) (*Conn, error) {
+func (d *Dialer) hop(ctx context.Context, chain []Target, behind []string) (*Conn, error) {
 	key := chainName(chain)
 	d.mu.Lock()
 	h := d.hops[key]
@@ -101,7 +102,7 @@ func (d *Dialer) hop(ctx context.Context, chain []Target, depth int) (*Conn, err
 		h = &hop{ready: make(chan struct{})}
 		d.hops[key] = h
 		d.mu.Unlock()
-		h.conn, h.err = d.connect(ctx, hopTarget(chain), depth)
+		h.conn, h.err = d.connect(ctx, hopTarget(chain), behind)
 		close(h.ready)
 		return h.conn, h.err
 	}

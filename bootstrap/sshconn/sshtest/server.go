@@ -35,7 +35,8 @@ type Options struct {
 	Accept []ssh.PublicKey
 	// User is the only login name; empty means any.
 	User string
-	// MaxAuthTries ends the login after so many keys; 0 means the library's 6.
+	// MaxAuthTries ends the login after so many keys that were not accepted, as
+	// sshd does; 0 means no limit. (The library's own limit spares key queries.)
 	MaxAuthTries int
 	// Noise is printed to standard output before each command, NoiseErr to standard error.
 	Noise, NoiseErr string
@@ -51,7 +52,7 @@ type Options struct {
 	CutAfter int64
 	// Latency holds back each direction by this much.
 	Latency time.Duration
-	// Greeting is written instead of speaking SSH; the connection is then closed.
+	// Greeting is written instead of speaking SSH, until Heal; the connection is then closed.
 	Greeting string
 	// Mute accepts connections and never says a word.
 	Mute bool
@@ -72,6 +73,7 @@ type Server struct {
 	conns    map[net.Conn]bool
 	lines    []string
 	deaf     atomic.Bool
+	healed   atomic.Bool
 
 	// Connections counts TCP connections, Logins finished logins, Forwards direct-tcpip channels that were opened.
 	Connections, Logins, Forwards atomic.Int64
@@ -125,6 +127,7 @@ func (s *Server) CommandLines() []string {
 // Stop closes the listener and all connections.
 func (s *Server) Stop() {
 	_ = s.listener.Close()
+	s.deaf.Store(false)
 	s.Cut()
 }
 
@@ -137,12 +140,15 @@ func (s *Server) Cut() {
 	}
 }
 
+// Heal ends the fault of Options.Greeting.
+func (s *Server) Heal() { s.healed.Store(true) }
+
 // GoDeaf makes the server read and write nothing more, without closing: a peer that lost its power.
 func (s *Server) GoDeaf() { s.deaf.Store(true) }
 
 func (s *Server) serverConfig() *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
-		MaxAuthTries: s.opts.MaxAuthTries,
+		MaxAuthTries: -1,
 		PublicKeyCallback: func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
 			if s.opts.User != "" && meta.User() != s.opts.User {
 				return nil, fmt.Errorf("no user %s", meta.User())
@@ -186,7 +192,7 @@ func (s *Server) serve(c net.Conn) {
 	switch {
 	case s.opts.Mute:
 		return
-	case s.opts.Greeting != "":
+	case s.opts.Greeting != "" && !s.healed.Load():
 		_, _ = io.WriteString(c, s.opts.Greeting)
 		_ = c.(*faultConn).Conn.(*net.TCPConn).CloseWrite()
 		_, _ = io.Copy(io.Discard, c)
@@ -194,6 +200,18 @@ func (s *Server) serve(c net.Conn) {
 		return
 	}
 	config := *s.config
+	if s.opts.MaxAuthTries > 0 {
+		refused := 0
+		config.PublicKeyCallback = func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			permissions, err := s.config.PublicKeyCallback(meta, key)
+			if err != nil {
+				if refused++; refused >= s.opts.MaxAuthTries {
+					_ = c.Close()
+				}
+			}
+			return permissions, err
+		}
+	}
 	if s.opts.DropAfterKey {
 		config.PublicKeyCallback = func(ssh.ConnMetadata, ssh.PublicKey) (*ssh.Permissions, error) { return nil, nil }
 		config.VerifiedPublicKeyCallback = func(ssh.ConnMetadata, ssh.PublicKey, *ssh.Permissions, string) (*ssh.Permissions, error) {
