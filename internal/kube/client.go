@@ -47,6 +47,8 @@ func Connect(kubeconfig []byte, dial Dial) (*Client, error) {
 	// One user with a handful of parallel waits: the default of 5 a second would be the slowest part.
 	config.QPS, config.Burst = 100, 200
 	config.UserAgent = "gpuctl"
+	// Deprecations in charts of others are nothing the user of this tool can act on.
+	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
 	set, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
