@@ -59,7 +59,11 @@ func sshArgs(m inventory.Machine, knownHosts, hostKeys string, terminal bool, co
 		args = append(args, "-t")
 	}
 	args = append(args, "--", m.Host)
-	if len(command) > 0 {
+	switch len(command) {
+	case 0:
+	case 1:
+		args = append(args, command[0]) // a line for the machine's shell, as with ssh
+	default:
 		args = append(args, quoteAll(command))
 	}
 	return args

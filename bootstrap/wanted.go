@@ -65,7 +65,7 @@ func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
 		t.Repository, t.KeyURL = base+"/stable/deb", base+"/gpgkey"
 	}
 	return nvidia.Want{
-		Machine: m.Name, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
+		Machine: m.Name, DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
 		Toolkit: nvidia.Toolkit{Version: t.Version, Repository: t.Repository, KeyURL: t.KeyURL, KeyFingerprint: t.KeyFingerprint},
 	}
 }

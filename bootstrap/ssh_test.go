@@ -1,0 +1,24 @@
+package bootstrap
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/gpuctl/gpuctl/internal/inventory"
+)
+
+func TestSSHArgs(t *testing.T) {
+	m := inventory.Machine{Name: "gpu-1", Host: "203.0.113.7", Port: 2222, User: "ubuntu", IdentityFile: "/k/id", Jump: "bastion"}
+	got := sshArgs(m, "/s/known_hosts", "accept-new", true, []string{"echo", "it's"})
+	want := []string{
+		"-o", `UserKnownHostsFile="/s/known_hosts" ~/.ssh/known_hosts`, "-o", "StrictHostKeyChecking=accept-new", "-o", "User=ubuntu",
+		"-o", "IdentityFile=/k/id", "-o", "ProxyJump=bastion", "-o", "Port=2222", "-t", "--", "203.0.113.7", `'echo' 'it'\''s'`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	line := sshArgs(inventory.Machine{Host: "-oProxyCommand=x"}, "", "strict", false, []string{"uptime | wc"})
+	if want := []string{"-o", "StrictHostKeyChecking=yes", "--", "-oProxyCommand=x", "uptime | wc"}; !slices.Equal(line, want) {
+		t.Errorf("got  %q\nwant %q", line, want)
+	}
+}
