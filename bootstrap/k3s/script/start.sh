@@ -77,7 +77,7 @@ while :; do
   [ "$id" = "$old" ] || [ -n "$first" ] || first=$restarts
   last=$restarts
   if [ $((round % 5)) = 4 ]; then
-    line=$(now_running -n 1)
+    line=$(now_running -n 50 | grep ' level=' | tail -n 1)
     [ -z "$line" ] || [ "$line" = "$said" ] || { said=$line; printf 'say %s (%s): %s\n' "$state" "$sub" "$line"; }
     [ "$(count "$hopeless")" -lt 2 ] || give_up 31
     [ "$(count "$healing")" -lt 30 ] || give_up 31
