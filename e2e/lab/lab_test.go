@@ -150,17 +150,17 @@ func TestReach(t *testing.T) {
 	if open(hidden.IP, "2222") {
 		t.Error("the host reaches the machine behind the jump host")
 	}
-	expect(t, l, "ubuntu", jump, "nc -z -w 2 "+hidden.IP+" 2222 && echo open", "open")
+	expect(t, l, "ubuntu", jump, "nc -z -w 5 "+hidden.IP+" 2222 && echo open", "open")
 	if out, err := hidden.Exec(t.Context(), "curl -fsS -o /dev/null -w '%{http_code}' "+l.Sources()["images"]+"/v2/"); err != nil || out != "200" {
 		t.Errorf("the mirror from a private network: %q, %v", out, err)
 	}
-	if out, err := sshOnly.Exec(t.Context(), "nc -lk -p 6443 >/dev/null 2>&1 & until nc -z 127.0.0.1 6443; do :; done; echo up"); err != nil || out != "up\n" {
+	if out, err := sshOnly.Exec(t.Context(), "systemd-run -q nc -lk 6443; until nc -z 127.0.0.1 6443 </dev/null; do :; done; echo up"); err != nil || out != "up\n" {
 		t.Fatal(out, err)
 	}
 	if open(sshOnly.IP, "6443") || !open(sshOnly.IP, "22") {
 		t.Error("the host reaches another port than 22, or not even that")
 	}
-	expect(t, l, "ubuntu", jump, "nc -z -w 2 "+sshOnly.IP+" 6443 && echo open", "open")
+	expect(t, l, "ubuntu", jump, "nc -z -w 5 "+sshOnly.IP+" 6443 && echo open", "open")
 	expect(t, l, "root", container, "cat /proc/1/comm; mount -t tmpfs x /mnt 2>/dev/null || echo no", "sshd\nno")
 	argv := l.SSH("root", noForwarding)
 	forward := append([]string{argv[0], "-W", "127.0.0.1:22"}, argv[1:]...)
