@@ -95,7 +95,7 @@ func install(ctx context.Context, w Want, a Access, c change, limit time.Duratio
 	})
 	out.flush()
 	switch code := remote.ExitCode(err); code {
-	case 31, 32, 33:
+	case 31, 32, 33, 34:
 		return out.startError(w.Unit(), code)
 	}
 	return err
@@ -238,6 +238,9 @@ func (o *startOutput) line(line string) {
 }
 
 func (o *startOutput) startError(unit string, exit int) error {
+	if exit == 34 {
+		return &StartError{Unit: unit, Code: "server-alone", Reason: "its CA is not that of the server it was to join", Journal: o.journal}
+	}
 	code, reason := Classify(o.journal)
 	if code == "" {
 		code = "k3s-crash-loop"

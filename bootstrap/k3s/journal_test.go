@@ -24,6 +24,7 @@ func TestClassify(t *testing.T) {
 		`time="2026-06-01T00:00:00Z" level=fatal msg="yaml: line 17: did not find expected node content"`:                                                                                                                                                                                                        "k3s-config-invalid",
 		`E0601 00:00:00.000000 kubelet: listen tcp 0.0.0.0:10250: bind: address already in use`:                                                                                                                                                                                                                  "port-in-use",
 		`time="2026-06-01T00:00:00Z" level=info msg="Waiting to retrieve agent configuration; server is not ready: /x/agent/serving-kubelet.crt: https://127.0.0.1:6444/v1-k3s/serving-kubelet.crt: 503 Service Unavailable"`:                                                                                    "",
+		`level=error msg="Failed to process config: failed to process /var/lib/rancher/k3s/server/manifests/registries.yaml: Object 'Kind' is missing in ..."`:                                                                                                                                                   "registries-wrong-place",
 		`time="2026-06-01T00:00:00Z" level=info msg="k3s agent is up and running"`:                                                                                                                                                                                                                               "",
 	} {
 		got, reason := Classify([]string{"first", line})
@@ -48,6 +49,14 @@ func TestPatternsAreForGrepToo(t *testing.T) {
 	for _, code := range append(hopeless(), healing()...) {
 		if p, ok := diag.Lookup(code); !ok || len(p.Match) == 0 {
 			t.Errorf("%s is not in the catalogue or has no fragments", code)
+		}
+	}
+}
+
+func TestCodesAreInTheCatalogue(t *testing.T) {
+	for _, code := range Codes() {
+		if p, ok := diag.Lookup(code); !ok || p.Code != code || len(p.Fix) == 0 {
+			t.Errorf("%s is not in the catalogue", code)
 		}
 	}
 }

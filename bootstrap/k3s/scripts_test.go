@@ -19,10 +19,11 @@ import (
 type box struct {
 	t   *testing.T
 	dir string
+	env []string
 }
 
 func newBox(t *testing.T) box {
-	b := box{t, t.TempDir()}
+	b := box{t: t, dir: t.TempDir()}
 	b.command("restorecon", "exit 0")
 	return b
 }
@@ -59,6 +60,7 @@ func (b box) run(script string, args ...string) (out string, code int) {
 	cmd := exec.Command("sh", append([]string{"-s"}, args...)...)
 	cmd.Stdin = strings.NewReader(script)
 	cmd.Env = []string{"PATH=" + b.path("bin") + ":" + os.Getenv("PATH"), "BOX=" + b.dir}
+	cmd.Env = append(cmd.Env, b.env...)
 	text, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
@@ -120,6 +122,19 @@ func TestStartScript(t *testing.T) {
 				t.Errorf("exit code %d, output:\n%s", code, out)
 			}
 		})
+	}
+}
+
+func TestStartNoticesAClusterOfItsOwn(t *testing.T) {
+	ca := "-----BEGIN CERTIFICATE-----\nx\n"
+	sum := sha256.Sum256([]byte(ca))
+	for hash, want := range map[string]int{hex.EncodeToString(sum[:]): 0, strings.Repeat("0", 64): 34} {
+		b := newBox(t)
+		b.file("data/server/tls/server-ca.crt", ca, 0o644)
+		b.env = []string{"SERVER_TOKEN=K10" + hash + "::server:x"}
+		if out, code := b.start("look", "active running 0 a\n", ""); code != want {
+			t.Errorf("exit code %d, want %d: %s", code, want, out)
+		}
 	}
 }
 

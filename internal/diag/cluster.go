@@ -16,6 +16,14 @@ func etcdProblems() []Problem {
 			Reference: "k3s-io/k3s#3513",
 		},
 		{
+			Code: "server-alone", Area: "cluster", Severity: Blocks,
+			Title:     "A server started a cluster of its own instead of joining",
+			Symptom:   "k3s is up, its CA is another one than that of the server it was to join",
+			Cause:     "data of an earlier cluster is on the machine, or the token was not there when k3s first started",
+			Fix:       []string{"gpuctl reset --nodes NAME (its data is not the cluster's), then gpuctl apply"},
+			Reference: k3sSource + "blob/main/pkg/cluster/managed.go",
+		},
+		{
 			Code: "etcd-duplicate-name", Area: "cluster", Severity: Blocks,
 			Title:     "etcd still has a member of this name",
 			Symptom:   "duplicate node name found, please use a unique name for this node",

@@ -7,7 +7,8 @@
 # TimeoutStartSec=0), and it returns 0 for one that is about to crash. So: no
 # blocking, and looks until unit and containerd have been well several times.
 # Lines printed: "say TEXT" while waiting, "journal TEXT" on failure, "up N" at the end.
-# Exit codes: 0 up, 31 hopeless, 32 crash loop, 33 limit reached.
+# Exit codes: 0 up, 31 hopeless, 32 crash loop, 33 limit reached,
+# 34 up, but in a cluster of its own.
 set +e
 set -u
 unit=$1 order=$2 limit=$3 k3s=$4 data=$5 hopeless=$6 healing=$7 socket=$8
@@ -52,6 +53,16 @@ containerd_answers() {
   [ -S "$socket" ] && "$k3s" crictl --runtime-endpoint "unix://$socket" --timeout 5s version >/dev/null 2>&1
 }
 
+# A server that is told to join and cannot may start a cluster of its own
+# without a word (k3s pkg/cluster/managed.go): its CA tells.
+alone() {
+  ca=$data/server/tls/server-ca.crt
+  case ${SERVER_TOKEN:-} in K10*::*) ;; *) return 1 ;; esac
+  [ "$(grep -c BEGIN "$ca")" = 1 ] || return 1
+  want=${SERVER_TOKEN#K10}
+  [ "$(sha256sum <"$ca" | cut -d ' ' -f 1)" != "${want%%::*}" ]
+}
+
 pause() { sleep 0.4 2>/dev/null || sleep 1; }
 
 look
@@ -70,7 +81,11 @@ while :; do
   look
   if [ "$state" = active ] && [ "$id" != "$old" ] && [ "$restarts" = "$last" ] && containerd_answers; then
     good=$((good + 1))
-    [ "$good" -lt 3 ] || { echo "up $restarts"; exit 0; }
+    if [ "$good" -ge 3 ]; then
+      if alone; then give_up 34; fi
+      echo "up $restarts"
+      exit 0
+    fi
   else
     good=0
   fi
