@@ -117,6 +117,9 @@ func (r *Releaser) apply(ctx context.Context, step Step, rel Release, say Say) e
 	if err != nil {
 		return err
 	}
+	if err := makeNamespace(ctx, c.kube, rel.Namespace); err != nil {
+		return err
+	}
 	say.say("fetching chart %s %s", rel.Chart.Name, rel.Chart.Version)
 	arch, err := r.fetch(ctx, rel.Chart)
 	if err != nil {
@@ -147,7 +150,7 @@ func runHelm(ctx context.Context, cfg *action.Configuration, step Step, rel Rele
 	}
 	if step == StepInstall {
 		in := action.NewInstall(cfg)
-		in.ReleaseName, in.Namespace, in.CreateNamespace = rel.Name, rel.Namespace, true
+		in.ReleaseName, in.Namespace = rel.Name, rel.Namespace
 		in.Timeout, in.Labels, in.SkipCRDs, in.DisableOpenAPIValidation = hookLimit(ctx), labels, true, true
 		_, err := in.RunWithContext(ctx, ch, values)
 		return err

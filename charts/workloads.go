@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/kubernetes"
@@ -163,4 +164,18 @@ func eventsOf(ctx context.Context, kube kubernetes.Interface, pod corev1.Pod) []
 		}
 	}
 	return own
+}
+
+// makeNamespace makes the release's namespace. Helm could, but fetches the API's
+// whole OpenAPI document (megabytes) to check two lines.
+func makeNamespace(ctx context.Context, kube kubernetes.Interface, name string) error {
+	_, err := kube.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"name": name}}}
+		_, err = kube.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+	}
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		return fmt.Errorf("making namespace %s: %w", name, err)
+	}
+	return nil
 }
