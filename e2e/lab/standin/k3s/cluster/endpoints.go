@@ -15,27 +15,28 @@ import (
 
 const apiService = "kubernetes"
 
-// Advertise puts ip:port into the endpoints of Service kubernetes. The API
-// server of k3s does that itself, with a port that upstream cannot advertise;
-// so here its own reconciler is off.
-func Advertise(ctx context.Context, c kubernetes.Interface, ip string, port int32) error {
+// Advertise puts the address of server node into the endpoints of Service
+// kubernetes, in place of the one it had. The API server of k3s does that
+// itself, with a port that upstream cannot advertise; so here its own
+// reconciler is off.
+func Advertise(ctx context.Context, c kubernetes.Interface, node, ip string, port int32) error {
 	client := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
 	have, err := client.Get(ctx, apiService, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = client.Create(ctx, apiSlice(ip, port), metav1.CreateOptions{})
-		if err != nil {
-			return err
-		}
-		return advertiseOld(ctx, c, []string{ip}, port)
+		have, err = client.Create(ctx, apiSlice(port), metav1.CreateOptions{})
 	}
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(have.Endpoints, func(e discoveryv1.Endpoint) bool { return slices.Contains(e.Addresses, ip) }) {
-		have.Endpoints = append(have.Endpoints, endpoint(ip))
-		if _, err := client.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
-			return err
-		}
+	have.Endpoints = slices.DeleteFunc(have.Endpoints, func(e discoveryv1.Endpoint) bool {
+		return slices.Contains(e.Addresses, ip) || e.NodeName != nil && *e.NodeName == node
+	})
+	ready := true
+	have.Endpoints = append(have.Endpoints, discoveryv1.Endpoint{
+		Addresses: []string{ip}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
+	})
+	if _, err := client.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
+		return err
 	}
 	var all []string
 	for _, e := range have.Endpoints {
@@ -59,7 +60,7 @@ func APIServers(ctx context.Context, c kubernetes.Interface) ([]string, error) {
 	return all, nil
 }
 
-func apiSlice(ip string, port int32) *discoveryv1.EndpointSlice {
+func apiSlice(port int32) *discoveryv1.EndpointSlice {
 	name, proto := "https", corev1.ProtocolTCP
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{
@@ -67,14 +68,8 @@ func apiSlice(ip string, port int32) *discoveryv1.EndpointSlice {
 			Labels: map[string]string{discoveryv1.LabelServiceName: apiService},
 		},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Endpoints:   []discoveryv1.Endpoint{endpoint(ip)},
 		Ports:       []discoveryv1.EndpointPort{{Name: &name, Port: &port, Protocol: &proto}},
 	}
-}
-
-func endpoint(ip string) discoveryv1.Endpoint {
-	ready := true
-	return discoveryv1.Endpoint{Addresses: []string{ip}, Conditions: discoveryv1.EndpointConditions{Ready: &ready}}
 }
 
 // advertiseOld writes the same into the older Endpoints object.

@@ -126,7 +126,7 @@ func (s *Server) Wait(ctx context.Context) error {
 		return err
 	}
 	s.supervisor.SetProxy(proxy)
-	if err := cluster.Advertise(ctx, client, s.advertised(), layout.SupervisorPort); err != nil {
+	if err := cluster.Advertise(ctx, client, s.ID.Name, s.advertised(), layout.SupervisorPort); err != nil {
 		return err
 	}
 	if err := cluster.Grant(ctx, client); err != nil {
