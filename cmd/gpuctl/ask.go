@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
 	"github.com/gpuctl/gpuctl/internal/config"
 )
@@ -60,8 +61,8 @@ func (a asker) sudoPassword(ctx context.Context, machine sshconn.Info) (string, 
 
 func (a asker) trust(ctx context.Context, machine sshconn.Info) error {
 	if !a.app.terminal.in {
-		return fmt.Errorf("%s is seen for the first time (host key %s) and wants the sudo password: pin its hostKey in gpuctl.yaml, or agree with --accept-new-host-keys",
-			machine.Host, machine.Fingerprint)
+		return untrusted(machine, fmt.Sprintf("it is seen for the first time (host key %s): pin its hostKey in gpuctl.yaml, or agree with --accept-new-host-keys",
+			machine.Fingerprint))
 	}
 	if _, err := fmt.Fprintf(a.app.err, "%s is seen for the first time, its host key is %s %s.\nSend it the sudo password? [y/N] ",
 		machine.Host, machine.KeyType, machine.Fingerprint); err != nil {
@@ -72,9 +73,14 @@ func (a asker) trust(ctx context.Context, machine sshconn.Info) error {
 		return err
 	}
 	if !agreed(answer) {
-		return fmt.Errorf("you did not trust %s", machine.Host)
+		return untrusted(machine, "you did not trust it")
 	}
 	return nil
+}
+
+// untrusted says that a machine did not get the password, and so no root rights came about.
+func untrusted(machine sshconn.Info, why string) error {
+	return &remote.SudoError{Host: machine.Host, User: machine.User, Name: "sudo", Kind: remote.SudoPasswordNeeded, Detail: why}
 }
 
 func (a asker) fetch() (string, error) {

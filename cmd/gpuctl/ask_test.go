@@ -54,6 +54,9 @@ func TestANewMachineGetsThePasswordOnlyWithConsent(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("answer %q: %q, %v", stdin, got, err)
 		}
+		if code := exitCode(err); err != nil && code != exitUnreachable {
+			t.Errorf("answer %q: exit code %d for %v", stdin, code, err)
+		}
 	}
 	a, _ := ask("", ref)
 	a.app.terminal.in, a.app.flags.acceptNewHostKeys = true, true
