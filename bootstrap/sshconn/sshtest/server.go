@@ -181,6 +181,9 @@ func (s *Server) accept() {
 		}
 		s.Connections.Add(1)
 		f := &faultConn{Conn: c, server: s}
+		if s.opts.Latency > 0 {
+			f.Conn = newDelayConn(c, s.opts.Latency)
+		}
 		s.mu.Lock()
 		s.conns[c] = true
 		s.mu.Unlock()
@@ -194,8 +197,10 @@ func (s *Server) serve(c net.Conn) {
 		return
 	case s.opts.Greeting != "" && !s.healed.Load():
 		_, _ = io.WriteString(c, s.opts.Greeting)
-		_ = c.(*faultConn).Conn.(*net.TCPConn).CloseWrite()
-		_, _ = io.Copy(io.Discard, c)
+		if tcp, ok := c.(*faultConn).Conn.(*net.TCPConn); ok {
+			_ = tcp.CloseWrite()
+			_, _ = io.Copy(io.Discard, c)
+		}
 		_ = c.Close()
 		return
 	}

@@ -173,11 +173,8 @@ func (c *faultConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// wait holds back by the latency, and for ever once the server is deaf.
+// wait holds back for as long as the server is deaf.
 func (c *faultConn) wait() {
-	if c.server.opts.Latency > 0 {
-		time.Sleep(c.server.opts.Latency)
-	}
 	for c.server.deaf.Load() {
 		time.Sleep(5 * time.Millisecond)
 	}
