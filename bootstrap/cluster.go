@@ -10,6 +10,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
@@ -46,6 +47,10 @@ func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
 
 // installOperator brings the GPU Operator's release to the wanted state.
 func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
+	if foreign := w.foreignOperator(s); len(foreign) > 0 {
+		b.findings = append(b.findings, foreign...)
+		return nil
+	}
 	rel, overrides := w.operator()
 	reason := "there is no cluster yet"
 	if s.cluster.there() {
@@ -78,6 +83,16 @@ func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
 			return err
 		},
 	}}
+}
+
+// foreignOperator says that somebody else installed a GPU Operator: a second one
+// would fight over the same nodes, so that one is used as it is.
+func (w wanted) foreignOperator(s sight) []diag.Finding {
+	r := s.cluster.release
+	if !s.cluster.there() || r.Phase != charts.Absent || len(r.Foreign) == 0 {
+		return nil
+	}
+	return []diag.Finding{diag.Found("operator-foreign", "", r.Foreign[0].String()+" is used as it is")}
 }
 
 // operatorReady is the gate over all GPU nodes: it waits for every proof to end,

@@ -57,7 +57,9 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	found := append(host.Findings(hostWant, facts), nvidia.Findings(gpuWant, facts)...)
 	actions := host.Plan(hostWant, facts, on)
 	actions = append(actions, nvidia.Plan(gpuWant, facts, on)...)
-	k3sActions, k3sFound := k3s.Plan(k3sWant, k3s.See(facts, w.key), access, needs...)
+	seen := k3s.See(facts, w.key)
+	seen.Registries = s.registries[m.Name]
+	k3sActions, k3sFound := k3s.Plan(k3sWant, seen, access, needs...)
 	actions = append(actions, k3sActions...)
 	found = append(found, k3sFound...)
 

@@ -20,6 +20,8 @@ import (
 // newer one replaces it.
 type sight struct {
 	facts map[string]host.Facts
+	// registries are files of registry mirrors that are not gpuctl's alone, by machine.
+	registries map[string][]byte
 	// unreached says why a machine could not be looked at.
 	unreached map[string]error
 	// credentials of the cluster, nil while there is none.
@@ -30,19 +32,19 @@ type sight struct {
 // observe looks at all machines at once, then at the cluster. Machines that are
 // not reached are part of the result; the error is only the end of ctx.
 func (e *Engine) observe(ctx context.Context) (sight, error) {
-	s := sight{facts: map[string]host.Facts{}, unreached: map[string]error{}}
+	s := sight{facts: map[string]host.Facts{}, unreached: map[string]error{}, registries: map[string][]byte{}}
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, m := range e.want.machines {
 		group.Go(func() error {
-			facts, err := e.look(ctx, m)
+			facts, registries, err := e.look(ctx, m)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
 				s.unreached[m.Name] = err
 				return nil
 			}
-			s.facts[m.Name] = facts
+			s.facts[m.Name], s.registries[m.Name] = facts, registries
 			return nil
 		})
 	}
@@ -59,22 +61,20 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 
 // observeScope looks at one machine again, or at the cluster only.
 func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) {
-	var facts host.Facts
-	if scope != "" {
-		var err error
-		if facts, err = e.look(ctx, e.fleet.on(scope).machine); err != nil {
-			return sight{}, err
-		}
-	}
 	fresh := e.current()
 	if scope != "" {
-		fresh.facts[scope] = facts
+		facts, registries, err := e.look(ctx, e.fleet.on(scope).machine)
+		if err != nil {
+			return sight{}, err
+		}
+		fresh = e.current() // others have looked meanwhile
+		fresh.facts[scope], fresh.registries[scope] = facts, registries
 	}
 	e.observeCluster(ctx, &fresh)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if scope != "" {
-		e.sight.facts[scope] = facts
+		e.sight.facts[scope], e.sight.registries[scope] = fresh.facts[scope], fresh.registries[scope]
 	}
 	e.sight.credentials, e.sight.cluster = fresh.credentials, fresh.cluster
 	return e.copySight(), nil
@@ -89,18 +89,25 @@ func (e *Engine) current() sight {
 
 func (e *Engine) copySight() sight {
 	s := e.sight
-	s.facts, s.unreached = maps.Clone(s.facts), maps.Clone(s.unreached)
+	s.facts, s.unreached, s.registries = maps.Clone(s.facts), maps.Clone(s.unreached), maps.Clone(s.registries)
 	return s
 }
 
-func (e *Engine) look(ctx context.Context, m inventory.Machine) (host.Facts, error) {
-	facts, err := host.Probe(ctx, e.fleet.on(m.Name), e.want.probe(m))
-	if err != nil {
-		e.settings.Sink.Emit(event.Event{Kind: event.MachineFailed, Machine: m.Name, Error: err.Error()})
-		return host.Facts{}, err
+// look probes a machine, and reads its registry mirrors where the probe leaves
+// open whether they are as wanted.
+func (e *Engine) look(ctx context.Context, m inventory.Machine) (host.Facts, []byte, error) {
+	on := e.fleet.on(m.Name)
+	facts, err := host.Probe(ctx, on, e.want.probe(m))
+	if err == nil {
+		var seen k3s.Seen
+		want := k3s.Want{Role: m.Role, ImageMirror: e.want.config.Spec.Sources.Images}
+		if seen, err = k3s.Observe(ctx, on, want, k3s.See(facts, e.want.key)); err == nil {
+			e.settings.Sink.Emit(event.Event{Kind: event.MachineObserved, Machine: m.Name, Text: summary(facts)})
+			return facts, seen.Registries, nil
+		}
 	}
-	e.settings.Sink.Emit(event.Event{Kind: event.MachineObserved, Machine: m.Name, Text: summary(facts)})
-	return facts, nil
+	e.settings.Sink.Emit(event.Event{Kind: event.MachineFailed, Machine: m.Name, Error: err.Error()})
+	return host.Facts{}, nil, err
 }
 
 // stopped is the error of a run that findings or unreached machines stop, as a

@@ -56,7 +56,7 @@ func (e *Engine) replanReset(ctx context.Context, do doer, nodes []string, scope
 		return nil, nil
 	}
 	s := e.current()
-	facts, err := e.look(ctx, e.fleet.on(scope).machine)
+	facts, _, err := e.look(ctx, e.fleet.on(scope).machine)
 	if err != nil {
 		return nil, err
 	}

@@ -72,6 +72,9 @@ func (e *Engine) nodeViews(s sight) []NodeView {
 		if n.Server {
 			v.Role = "server"
 		}
+		if listed := gpuViews(s.facts[n.Name]); v.Model == "" && len(listed) > 0 {
+			v.Model = listed[0].Model // the label comes a while after the GPUs
+		}
 		if proof, ok := proofOf(n); ok && !n.HasTaint(charts.UnprovenTaint) {
 			at := proof.Time
 			v.Proven, v.ProvenAt = true, &at

@@ -98,19 +98,19 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 }
 
 // operator is the GPU Operator's release. The second result lists values of the
-// facts that the user overrode.
+// facts that the set or the user overrode.
 func (w wanted) operator() (charts.Release, []string) {
-	pin := w.set.Operator
-	chart := charts.Chart{Name: pin.Chart, Version: pin.Version, Repository: pin.Repository, SHA256: pin.SHA256}
-	if v := w.config.Spec.GPU.Operator.Version; v != "" && v != pin.Version {
-		chart.Version, chart.SHA256 = v, ""
+	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
+	rel, overrides := w.set.OperatorRelease(charts.Want{RuntimePath: gpu.RuntimePath}, gpu.Operator.Values)
+	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
+		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}
-	if base := w.config.Spec.Sources.Charts; base != "" {
-		chart.Repository = base
+	if sources.Charts != "" {
+		rel.Chart.Repository = sources.Charts
 	}
-	values, _ := charts.Merge(charts.OperatorValues(charts.Want{RuntimePath: w.runtimePath()}), pin.Values)
-	values, overrides := charts.Merge(values, w.config.Spec.GPU.Operator.Values)
-	return charts.Release{Name: "gpu-operator", Namespace: pin.Namespace, Chart: chart, Values: values, Owner: w.owner, Adopt: true}, overrides
+	// Another operator that is there already stays as it is, see foreignOperator.
+	rel.Owner, rel.Adopt = w.owner, false
+	return rel, overrides
 }
 
 // runtimePath is how pods get GPUs, the user's choice or the set's.

@@ -96,7 +96,8 @@ func (t *tester) node(ctx context.Context, n Node) NodeReport {
 
 // pod does steps 2 and 3. A pod that the kubelet refuses at admission is tried
 // once more: the device plugin may just have been registering
-// (kubernetes#125579).
+// (kubernetes#125579). So is one that went with its namespace, which a test
+// beside this one had just cleaned up.
 func (t *tester) pod(ctx context.Context, n Node, r *NodeReport) {
 	for attempt := 1; ; attempt++ {
 		pod, err := t.create(ctx, Pod(n, t.options, t.mark, attempt))
@@ -104,8 +105,8 @@ func (t *tester) pod(ctx context.Context, n Node, r *NodeReport) {
 			err = t.await(ctx, n.Name, pod.Name)
 		}
 		var trouble *podError
-		if errors.As(err, &trouble) && trouble.code == CodeAdmission && attempt == 1 {
-			t.tell(n.Name, "refused at admission, once more: %s", trouble.reason)
+		if errors.As(err, &trouble) && attempt == 1 && (trouble.code == CodeAdmission || trouble.code == codeDeleted) {
+			t.tell(n.Name, "once more: %s", trouble.reason)
 			continue
 		}
 		if err != nil {
@@ -200,9 +201,15 @@ type podError struct {
 func (e *podError) Error() string { return e.reason }
 func (e *podError) Unwrap() error { return e.err }
 
+// codeDeleted marks a pod that vanished; reported as CodeContainer.
+const codeDeleted = "deleted"
+
 func asFinding(err error) *Finding {
 	var p *podError
 	if errors.As(err, &p) {
+		if p.code == codeDeleted {
+			return &Finding{CodeContainer, p.reason}
+		}
 		return &Finding{p.code, p.reason}
 	}
 	return &Finding{CodeContainer, err.Error()}
