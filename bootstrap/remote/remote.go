@@ -10,7 +10,8 @@ import (
 )
 
 // Cmd is one command for one machine, as a value. The script runs under
-// /bin/sh (POSIX; dash and busybox included), whatever the login shell is.
+// /bin/sh (POSIX; dash and busybox included), whatever the login shell is, in
+// the directory /, with umask 022, LC_ALL=C and the sbin directories in PATH.
 type Cmd struct {
 	// Name says in a few words what the command does ("probe", "install k3s"); it appears in errors and logs.
 	Name string
@@ -20,7 +21,8 @@ type Cmd struct {
 	Args []string
 	// Env are variables set for the script, delivered on standard input like the script; secrets may stand here.
 	Env map[string]string
-	// Stdin is what the script reads after itself; nil means empty.
+	// Stdin is what the script reads after itself; nil means empty. It may still be read from for a moment after Run
+	// has returned, where the script ended before its input did.
 	Stdin io.Reader
 	// Sudo runs the script as root: directly for root, by sudo for others.
 	Sudo bool
