@@ -7,7 +7,9 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
+	"github.com/sethvargo/go-retry"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
@@ -112,36 +114,61 @@ func (c *Conn) setLost(err error) { c.lost.CompareAndSwap(nil, &err) }
 
 func (c *Conn) isLost() bool { return c.lost.Load() != nil }
 
-type opened[T any] struct {
-	value T
-	reqs  <-chan *ssh.Request
-	err   error
+// sessionWait bounds how long a machine may refuse a channel because it still
+// counts closed ones, or because its MaxSessions is lower than the default.
+const sessionWait = 20 * time.Second
+
+// openSession opens a channel for a command. Nothing has been sent yet, so a
+// refusal is tried again.
+func (c *Conn) openSession(ctx context.Context) (ssh.Channel, <-chan *ssh.Request, error) {
+	backoff := retry.WithMaxDuration(sessionWait, retry.WithCappedDuration(time.Second, retry.NewExponential(10*time.Millisecond)))
+	o, err := retry.DoValue(ctx, backoff, func(ctx context.Context) (session, error) {
+		o, err := c.openOnce(ctx)
+		var refused *ssh.OpenChannelError
+		if errors.As(err, &refused) && refused.Reason != ssh.Prohibited {
+			err = retry.RetryableError(err)
+		}
+		return o, err
+	})
+	var unreached *remote.ConnectError
+	switch {
+	case err == nil:
+		return o.ch, o.reqs, nil
+	case ctx.Err() != nil:
+		return nil, nil, fmt.Errorf("not sent: %w", err)
+	case errors.As(err, &unreached):
+		return nil, nil, err
+	}
+	return nil, nil, c.unreached(err)
 }
 
-// openSession opens a channel for a command.
-func (c *Conn) openSession(ctx context.Context) (ssh.Channel, <-chan *ssh.Request, error) {
+// session is a channel for a command.
+type session struct {
+	ch   ssh.Channel
+	reqs <-chan *ssh.Request
+	err  error
+}
+
+func (c *Conn) openOnce(ctx context.Context) (session, error) {
 	if err := c.Lost(); err != nil {
-		return nil, nil, c.unreached(err)
+		return session{}, c.unreached(err)
 	}
-	got := make(chan opened[ssh.Channel], 1)
+	got := make(chan session, 1)
 	go func() {
 		ch, reqs, err := c.client.OpenChannel("session", nil)
-		got <- opened[ssh.Channel]{ch, reqs, err}
+		got <- session{ch, reqs, err}
 	}()
 	select {
 	case o := <-got:
-		if o.err != nil {
-			return nil, nil, c.unreached(o.err)
-		}
-		return o.value, o.reqs, nil
+		return o, o.err
 	case <-ctx.Done():
 		go func() {
 			if o := <-got; o.err == nil {
 				go ssh.DiscardRequests(o.reqs)
-				_ = o.value.Close() // nobody waits for it any more
+				_ = o.ch.Close() // nobody waits for it any more
 			}
 		}()
-		return nil, nil, fmt.Errorf("not sent: %w", context.Cause(ctx))
+		return session{}, context.Cause(ctx)
 	}
 }
 

@@ -78,6 +78,21 @@ func TestSessionsStayBelowTheLimit(t *testing.T) {
 	}
 }
 
+// A hardened sshd allows fewer; commands wait for each other.
+func TestLowMaxSessions(t *testing.T) {
+	s := sshtest.Start(t, sshtest.Options{MaxSessions: 2})
+	c := dial(t, target(t, s), options(t))
+	var wg sync.WaitGroup
+	for range 12 {
+		wg.Go(func() {
+			if _, err := c.Run(t.Context(), remote.Cmd{Name: "x", Script: "true"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
 // gateReader ends when the channel is closed.
 type gateReader chan struct{}
 

@@ -1,9 +1,7 @@
 package sshconn
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -38,6 +36,7 @@ type exchange struct {
 	errDone        chan struct{}
 	running        chan struct{} // the script has begun
 	exited         chan exitInfo // closed when the channel is gone
+	gone           chan struct{} // closed when the channel is gone
 	failed         chan error    // first local failure: input unreadable, output too long
 	over           chan struct{} // wait has returned
 
@@ -59,7 +58,7 @@ func newExchange(cmd remote.Cmd, mark string, ch ssh.Channel) *exchange {
 		stdout:  capture{name: "standard output", limit: limit},
 		stderr:  capture{name: "standard error", limit: limit},
 		outDone: make(chan struct{}), errDone: make(chan struct{}), running: make(chan struct{}),
-		exited: make(chan exitInfo, 1), failed: make(chan error, 1), over: make(chan struct{}),
+		exited: make(chan exitInfo, 1), failed: make(chan error, 1), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 	x.out = &frames{mark: []byte(mark), header: x.header, data: x.stdout.add, noise: capture{limit: noiseLimit}}
 	if cmd.Stdout != nil {
@@ -77,10 +76,10 @@ func newExchange(cmd remote.Cmd, mark string, ch ssh.Channel) *exchange {
 // for another try.
 func (x *exchange) begin(prefix []byte, reqs <-chan *ssh.Request, hold bool) error {
 	// No reply is asked for: that would cost a round trip, and a refusal shows as an end without a mark.
+	go x.requests(reqs)
 	if _, err := x.ch.SendRequest("exec", false, ssh.Marshal(struct{ Command string }{loginLine})); err != nil {
 		return err
 	}
-	go x.requests(reqs)
 	go x.read(x.ch, x.out, x.outDone)
 	go x.read(x.ch.Stderr(), x.errs, x.errDone)
 	go x.write(prefix, hold)
@@ -137,6 +136,7 @@ func (x *exchange) requests(reqs <-chan *ssh.Request) {
 		}
 	}
 	close(x.exited)
+	close(x.gone)
 }
 
 // signalNumber is for the signals that end commands in practice, by their names in RFC 4254.
@@ -273,42 +273,3 @@ func (x *exchange) result() remote.Result {
 }
 
 func (x *exchange) stderrTail() []byte { return remote.Tail(x.stderr.bytes(), x.secrets) }
-
-// inputReader remembers a read error, which io.Copy does not tell from a write error.
-type inputReader struct {
-	r   io.Reader
-	err error
-}
-
-func (i *inputReader) Read(p []byte) (int, error) {
-	n, err := i.r.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		i.err = err
-	}
-	return n, err
-}
-
-// capture keeps one stream up to a limit.
-type capture struct {
-	name  string
-	limit int
-	mu    sync.Mutex
-	buf   bytes.Buffer
-}
-
-func (c *capture) add(p []byte) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	room := c.limit - c.buf.Len()
-	c.buf.Write(p[:min(room, len(p))])
-	if len(p) > room {
-		return fmt.Errorf("%s is longer than %d bytes", c.name, c.limit)
-	}
-	return nil
-}
-
-func (c *capture) bytes() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return bytes.Clone(c.buf.Bytes())
-}

@@ -23,12 +23,6 @@ func (c *Conn) Run(ctx context.Context, cmd remote.Cmd) (remote.Result, error) {
 	if err := checkCmd(cmd); err != nil {
 		return remote.Result{}, fmt.Errorf("%s: %w", cmd.Name, err)
 	}
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return remote.Result{}, fmt.Errorf("%s: not sent: %w", cmd.Name, context.Cause(ctx))
-	}
 	timeout := cmd.Timeout
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -36,7 +30,7 @@ func (c *Conn) Run(ctx context.Context, cmd remote.Cmd) (remote.Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no end within %s: %w", timeout, context.DeadlineExceeded))
 	defer cancel()
 	if !cmd.Sudo {
-		return c.attempt(ctx, cmd, sudoRoot, "", nil)
+		return c.attempt(ctx, cmd, c.slots, sudoRoot, "", nil)
 	}
 	return c.runAsRoot(ctx, cmd)
 }
@@ -52,11 +46,11 @@ func (c *Conn) runAsRoot(ctx context.Context, cmd remote.Cmd) (remote.Result, er
 		return remote.Result{}, err
 	}
 	if mode != sudoUnknown {
-		return c.attempt(ctx, cmd, mode, c.sudo.password, nil)
+		return c.attempt(ctx, cmd, c.slots, mode, c.sudo.password, nil)
 	}
 	turn := &sudoTurn{state: c.sudo, canAsk: c.opts.SudoPassword != nil}
 	defer turn.end()
-	res, err := c.attempt(ctx, cmd, sudoUnknown, "", turn.heard)
+	res, err := c.attempt(ctx, cmd, c.slots, sudoUnknown, "", turn.heard)
 	if !turn.mustAsk() {
 		return res, err
 	}
@@ -67,23 +61,36 @@ func (c *Conn) runAsRoot(ctx context.Context, cmd remote.Cmd) (remote.Result, er
 	if password == "" {
 		return res, c.sudoError(cmd.Name, sudoNeeded, "")
 	}
-	return c.attempt(ctx, cmd, sudoUnknown, password, turn.heard)
+	return c.attempt(ctx, cmd, c.slots, sudoUnknown, password, turn.heard)
 }
 
 // attempt sends one command and waits for its end. heard, when set, is called
-// with the machine's word about sudo as soon as it comes.
-func (c *Conn) attempt(ctx context.Context, cmd remote.Cmd, mode sudoMode, password string, heard func(sudoMode)) (remote.Result, error) {
+// with the machine's word about sudo as soon as it comes. The slot is given
+// back when the machine has closed the channel, not before: until then it counts there.
+func (c *Conn) attempt(ctx context.Context, cmd remote.Cmd, slots chan struct{}, mode sudoMode, password string, heard func(sudoMode)) (remote.Result, error) {
 	mark := newMark()
 	prefix, err := encode(cmd, mark, mode, password)
 	if err != nil {
 		return remote.Result{}, fmt.Errorf("%s: %w", cmd.Name, err)
 	}
+	select {
+	case slots <- struct{}{}:
+	case <-ctx.Done():
+		return remote.Result{}, fmt.Errorf("%s: not sent: %w", cmd.Name, context.Cause(ctx))
+	}
 	ch, reqs, err := c.openSession(ctx)
 	if err != nil {
+		<-slots
 		return remote.Result{}, fmt.Errorf("%s: %w", cmd.Name, err)
 	}
-	defer ch.Close()
 	x := newExchange(cmd, mark, ch)
+	defer func() {
+		_ = ch.Close() // may be closed already
+		go func() {
+			<-x.gone
+			<-slots
+		}()
+	}()
 	x.heard = heard
 	if password != "" {
 		x.secrets = append(x.secrets, password)
@@ -147,8 +154,6 @@ func (c *Conn) end(x *exchange) {
 	if !ok {
 		return
 	}
-	c.reserve <- struct{}{}
-	defer func() { <-c.reserve }()
 	ctx, cancel := context.WithTimeout(context.Background(), killTimeout)
 	defer cancel()
 	kill := remote.Cmd{Name: "end " + x.cmd.Name, Script: killProgram, Args: []string{pid, session}, Sudo: x.cmd.Sudo}
@@ -156,7 +161,7 @@ func (c *Conn) end(x *exchange) {
 	if kill.Sudo {
 		mode, password = c.sudo.known(), c.sudo.password
 	}
-	if _, err := c.attempt(ctx, kill, mode, password, nil); err != nil {
+	if _, err := c.attempt(ctx, kill, c.reserve, mode, password, nil); err != nil {
 		c.opts.logger().Warn("a command that was given up may still run", "machine", c.host, "command", x.cmd.Name, "error", err)
 	}
 }

@@ -44,6 +44,8 @@ type Options struct {
 	After string
 	// Banner is shown before the login.
 	Banner string
+	// MaxSessions refuses more sessions than that on the server, as sshd does on a connection; 0 never.
+	MaxSessions int64
 	// NoForwarding refuses direct-tcpip as AllowTcpForwarding no does.
 	NoForwarding bool
 	// DropAfterKey closes the connection once a key was accepted, as pam_nologin does.

@@ -19,18 +19,22 @@ import (
 
 // session runs one command as sshd does: a session of its own under the login shell.
 func (s *Server) session(nc ssh.NewChannel) {
+	n := s.Sessions.Add(1)
+	defer s.Sessions.Add(-1)
+	if limit := s.opts.MaxSessions; limit > 0 && n > limit {
+		_ = nc.Reject(ssh.ConnectionFailed, "open failed")
+		return
+	}
 	ch, reqs, err := nc.Accept()
 	if err != nil {
 		return
 	}
-	n := s.Sessions.Add(1)
 	for {
 		m := s.MaxSessions.Load()
 		if n <= m || s.MaxSessions.CompareAndSwap(m, n) {
 			break
 		}
 	}
-	defer s.Sessions.Add(-1)
 	defer ch.Close()
 	for r := range reqs {
 		var req struct{ Command string }
