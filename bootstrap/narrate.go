@@ -20,6 +20,9 @@ func (n narrator) Said(a plan.Action, line string) {
 }
 
 func (n narrator) Finished(o plan.Outcome) {
+	if o.Status == plan.Cancelled && o.Started.IsZero() {
+		return // the end of the run says it once for all that never began
+	}
 	e := event.Event{Machine: o.Action.Machine, Action: o.Action.ID, Text: o.Action.Title, Seconds: o.Elapsed().Seconds()}
 	switch o.Status {
 	case plan.Done:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
@@ -57,15 +58,28 @@ func (s *session) outcomesText(out io.Writer, r bootstrap.ApplyResult) error {
 	return w.err
 }
 
+// failures tells what failed, with its reason, and names in one line a machine
+// what was not started because of it.
 func (s *session) failures(w *writer, r bootstrap.ApplyResult) {
+	waiting := map[string][]string{}
+	var scopes []string
 	for _, o := range r.Outcomes {
-		if o.Status == "done" || o.Error == "" {
-			continue
+		switch o.Status {
+		case "done", "cut-off":
+		case "blocked", "cancelled":
+			if len(waiting[o.Machine]) == 0 {
+				scopes = append(scopes, o.Machine)
+			}
+			waiting[o.Machine] = append(waiting[o.Machine], ui.Clean(o.Title))
+		default:
+			w.linef("%s  %s: %s", nameOf(o.Machine), ui.Clean(o.Title), o.Status)
+			w.linef("    %s", ui.Clean(o.Error))
+			if o.Code != "" {
+				w.linef("    known failure: %s", nextExplain(o.Code))
+			}
 		}
-		w.linef("%s  %s: %s", nameOf(o.Machine), ui.Clean(o.Title), o.Status)
-		w.linef("    %s", ui.Clean(o.Error))
-		if o.Code != "" {
-			w.linef("    known failure: %s", nextExplain(o.Code))
-		}
+	}
+	for _, scope := range scopes {
+		w.linef("%s  not done: %s", nameOf(scope), strings.Join(waiting[scope], ", "))
 	}
 }

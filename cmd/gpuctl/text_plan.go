@@ -15,9 +15,12 @@ func (s *session) planText(out io.Writer, r bootstrap.PlanResult) error {
 		set += ", untested"
 	}
 	unreached(w, r.Machines)
-	if len(r.Actions) == 0 {
+	switch {
+	case len(r.Actions) == 0 && !wholeSeen(r.CheckResult):
+		w.linef("%s (set %s): no plan is possible while machines are blocked or out of reach.", r.Cluster, set)
+	case len(r.Actions) == 0:
 		w.linef("%s is as gpuctl.yaml says (set %s): nothing to do.", r.Cluster, set)
-	} else {
+	default:
 		w.linef("%s (set %s): %s", r.Cluster, set, plural(len(r.Actions), "action"))
 	}
 	for _, scope := range scopes(r.Actions) {
@@ -33,6 +36,17 @@ func (s *session) planText(out io.Writer, r bootstrap.PlanResult) error {
 		w.linef("\nNext: gpuctl apply")
 	}
 	return w.err
+}
+
+// wholeSeen says that every machine was reached and none is blocked: only then
+// does an empty plan mean that all is as wanted.
+func wholeSeen(r bootstrap.CheckResult) bool {
+	for _, m := range r.Machines {
+		if m.State != bootstrap.Reached {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *session) actionText(w *writer, a bootstrap.ActionView) {
