@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -23,7 +24,17 @@ func (e *Engine) SSH(ctx context.Context, machine string, command []string, stdi
 	if err != nil {
 		return 0, fmt.Errorf("opening a shell on %s: %w", machine, err)
 	}
-	cmd := exec.CommandContext(ctx, program, sshArgs(m, e.settings.KnownHosts, e.settings.Config.Spec.SSH.HostKeys, stdio.Terminal, command)...)
+	known, hostKeys := e.settings.KnownHosts, e.settings.Config.Spec.SSH.HostKeys
+	args := sshArgs(m, known, hostKeys, stdio.Terminal, command)
+	if m.Jump != "" {
+		file, err := writeJumpConfig(known, hostKeys)
+		if err != nil {
+			return 0, fmt.Errorf("opening a shell on %s: %w", machine, err)
+		}
+		defer func() { _ = os.Remove(file) }() // it holds no secret
+		args = append([]string{"-F", file}, args...)
+	}
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = stdio.In, stdio.Out, stdio.Err
 	err = cmd.Run()
 	var exit *exec.ExitError
@@ -42,13 +53,9 @@ func sshArgs(m inventory.Machine, knownHosts, hostKeys string, terminal bool, co
 			args = append(args, "-o", name+"="+value)
 		}
 	}
-	if knownHosts != "" {
-		option("UserKnownHostsFile", `"`+knownHosts+`" ~/.ssh/known_hosts`)
+	for _, o := range hostKeyOptions(knownHosts, hostKeys) {
+		option(o[0], o[1])
 	}
-	if hostKeys == "strict" {
-		hostKeys = "yes"
-	}
-	option("StrictHostKeyChecking", hostKeys)
 	option("User", m.User)
 	option("IdentityFile", m.IdentityFile)
 	option("ProxyJump", m.Jump)
@@ -67,6 +74,40 @@ func sshArgs(m inventory.Machine, knownHosts, hostKeys string, terminal bool, co
 		args = append(args, quoteAll(command))
 	}
 	return args
+}
+
+// hostKeyOptions are OpenSSH's options for the keys that this cluster has pinned.
+func hostKeyOptions(knownHosts, hostKeys string) [][2]string {
+	var options [][2]string
+	if knownHosts != "" {
+		options = append(options, [2]string{"UserKnownHostsFile", `"` + knownHosts + `" ~/.ssh/known_hosts`})
+	}
+	if hostKeys == "strict" {
+		hostKeys = "yes"
+	}
+	return append(options, [2]string{"StrictHostKeyChecking", hostKeys})
+}
+
+// writeJumpConfig writes an ssh_config with the options of host keys and returns
+// its path. OpenSSH starts itself for each jump host, and hands on to that
+// process the configuration file (-F) but no option of the command line.
+func writeJumpConfig(knownHosts, hostKeys string) (path string, err error) {
+	var text strings.Builder
+	for _, o := range hostKeyOptions(knownHosts, hostKeys) {
+		if o[1] != "" {
+			fmt.Fprintf(&text, "%s %s\n", o[0], o[1])
+		}
+	}
+	text.WriteString("Include ~/.ssh/config\nInclude /etc/ssh/ssh_config\n")
+	f, err := os.CreateTemp("", "gpuctl-ssh-")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.WriteString(text.String())
+	if err = errors.Join(err, f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
+	}
+	return f.Name(), nil
 }
 
 // quoteAll makes one line that a POSIX shell on the machine takes apart into the

@@ -1,6 +1,7 @@
 package bootstrap
 
 import (
+	"os"
 	"slices"
 	"testing"
 
@@ -20,5 +21,18 @@ func TestSSHArgs(t *testing.T) {
 	line := sshArgs(inventory.Machine{Host: "-oProxyCommand=x"}, "", "strict", false, []string{"uptime | wc"})
 	if want := []string{"-o", "StrictHostKeyChecking=yes", "--", "-oProxyCommand=x", "uptime | wc"}; !slices.Equal(line, want) {
 		t.Errorf("got  %q\nwant %q", line, want)
+	}
+}
+
+func TestJumpConfigCarriesTheHostKeys(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	path, err := writeJumpConfig("/s/known hosts", "strict")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(path)
+	want := "UserKnownHostsFile \"/s/known hosts\" ~/.ssh/known_hosts\nStrictHostKeyChecking yes\nInclude ~/.ssh/config\nInclude /etc/ssh/ssh_config\n"
+	if err != nil || string(got) != want {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
 	}
 }
