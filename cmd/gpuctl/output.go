@@ -21,6 +21,15 @@ func (a *app) show(v any, text func(io.Writer) error) error {
 	return nil
 }
 
+// command is a command line to type next, with the file where it is not the usual one.
+func (a *app) command(words string) string {
+	line := "gpuctl " + words
+	if a.flags.file != "gpuctl.yaml" {
+		line += " -f " + a.flags.file
+	}
+	return line
+}
+
 // writer remembers the first error, so that a page of text is checked once.
 type writer struct {
 	w       io.Writer

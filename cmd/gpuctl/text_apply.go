@@ -29,7 +29,7 @@ func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error
 	}
 	switch {
 	case failed != nil:
-		w.linef("%s: %s done in %s; the run failed. What is done stays: gpuctl apply goes on from there.", r.Cluster, plural(r.Changed, "change"), took)
+		w.linef("%s: %s done in %s; the run failed. What is done stays: %s goes on from there.", r.Cluster, plural(r.Changed, "change"), took, s.command("apply"))
 	case r.Changed == 0:
 		w.linef("%s: nothing changed (%s). %s, %d of %s proven.", r.Cluster, took, plural(len(r.Nodes), "node"), proven, plural(int(gpus), "GPU"))
 	default:
@@ -40,8 +40,8 @@ func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error
 	}
 	if failed == nil {
 		w.linef("\nNext:")
-		w.linef("  gpuctl kubeconfig --to kubeconfig && export KUBECONFIG=kubeconfig")
-		w.linef("  gpuctl status")
+		w.linef("  %s && export KUBECONFIG=kubeconfig", s.command("kubeconfig --to kubeconfig"))
+		w.linef("  %s", s.command("status"))
 	}
 	return w.err
 }

@@ -16,7 +16,7 @@ func (s *session) checkText(out io.Writer, r bootstrap.CheckResult) error {
 	unreached(w, r.Machines)
 	s.findingsText(w, r)
 	if w.err == nil && len(r.Findings) == 0 {
-		w.linef("\nNothing speaks against it. Next: gpuctl plan")
+		w.linef("\nNothing speaks against it. Next: %s", s.command("plan"))
 	}
 	return w.err
 }

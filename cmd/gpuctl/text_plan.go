@@ -33,7 +33,7 @@ func (s *session) planText(out io.Writer, r bootstrap.PlanResult) error {
 	}
 	s.findingsText(w, r.CheckResult)
 	if len(r.Actions) > 0 {
-		w.linef("\nNext: gpuctl apply")
+		w.linef("\nNext: %s", s.command("apply"))
 	}
 	return w.err
 }

@@ -19,7 +19,11 @@ func (s *session) smokeText(out io.Writer, r bootstrap.SmokeResult) error {
 			passed++
 		}
 		for _, step := range n.Steps {
-			rows = append(rows, []string{n.Node, step.Name, step.Status, ui.Duration(time.Duration(step.Seconds * float64(time.Second))), step.Detail})
+			took := ""
+			if step.Seconds > 0 {
+				took = ui.Duration(time.Duration(step.Seconds * float64(time.Second)))
+			}
+			rows = append(rows, []string{n.Node, step.Name, step.Status, took, step.Detail})
 		}
 		rows = append(rows, []string{n.Node, "all", n.Status, "", fmt.Sprintf("%s tested", plural(n.GPUs, "GPU"))})
 	}

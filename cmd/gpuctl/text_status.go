@@ -16,7 +16,7 @@ func (s *session) statusText(out io.Writer, r bootstrap.StatusResult) error {
 	w.do(nodeTable(w, r.Nodes))
 	w.linef("\nGPU Operator: %s", ui.Clean(r.Operator))
 	for _, m := range r.Missing {
-		w.linef("%s is in gpuctl.yaml and no node yet: gpuctl apply", m)
+		w.linef("%s is in gpuctl.yaml and no node yet: %s", m, s.command("apply"))
 	}
 	for _, n := range r.Nodes {
 		if !n.Ready && n.Why != "" {
