@@ -21,6 +21,11 @@ sh -c "$KILLALL" >/dev/null 2>&1
 sh -c "$UNINSTALL" /usr/local/bin/k3s-uninstall.sh >/dev/null 2>&1
 rm -rf /var/log/pods /var/log/containers /etc/cni/net.d/10-flannel.conflist
 [ "$password" = keep ] || rm -rf /etc/rancher/node
+# The kubelet's own: its slice, its word to logind about graceful shutdown, its plugins' folder.
+systemctl stop kubepods.slice >/dev/null 2>&1
+rm -f /etc/systemd/logind.conf.d/99-kubelet.conf
+rmdir /usr/libexec/kubernetes/kubelet-plugins/volume/exec /usr/libexec/kubernetes/kubelet-plugins/volume \
+  /usr/libexec/kubernetes/kubelet-plugins /usr/libexec/kubernetes /etc/systemd/logind.conf.d 2>/dev/null
 rmdir /etc/rancher /var/lib/rancher /etc/cni/net.d /etc/cni 2>/dev/null
 
 left() { echo "left $*"; bad=1; }
