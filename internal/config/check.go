@@ -147,13 +147,17 @@ func (k checker) groups(groups []Group) {
 	for i, g := range groups {
 		field := fmt.Sprintf("spec.groups[%d]", i)
 		k.match(k.name, g.Name, field+".name", "lower case letters, digits and '-'")
-		if m := g.Driver.Mode; m == "package" || m == "operator" {
-			k.problem(field+".driver.mode", "%s is not supported yet: the machines must come with a driver", m)
+		if g.Driver.Mode == "operator" {
+			k.problem(field+".driver.mode", "operator is not supported yet: auto installs the driver from packages")
+		}
+		if b := g.Driver.Branch; b != "" && !regexp.MustCompile(`^[1-9][0-9]{2}$`).MatchString(b) {
+			k.problem(field+".driver.branch", "%q is no driver branch; they look like \"580\"", b)
 		}
 		if j, twice := first[g.Name]; twice && g.Name != "" {
 			k.problem(field+".name", "group %q stands here and in spec.groups[%d]", g.Name, j)
 		}
 		first[g.Name] = i
+		k.sharing(g.Sharing, field+".sharing")
 	}
 }
 

@@ -13,7 +13,8 @@ const (
 // Config is one gpuctl.yaml. Load and Parse return it checked and with defaults filled in.
 //
 // A field tagged gpuctl:"later" is part of the format and refused with "not
-// supported yet" when it is given: nothing is ignored silently.
+// supported yet" when it is given: nothing is ignored silently. A mapping with a
+// field tagged gpuctl:"short" may be written as that field's value alone.
 type Config struct {
 	APIVersion string   `yaml:"apiVersion" jsonschema:"required,enum=gpuctl.dev/v1alpha1"`
 	Kind       string   `yaml:"kind" jsonschema:"required,enum=Cluster"`
@@ -132,7 +133,7 @@ type Group struct {
 	// Driver is the NVIDIA kernel driver.
 	Driver Driver `yaml:"driver,omitempty"`
 	// Sharing splits GPUs between pods.
-	Sharing *Sharing `yaml:"sharing,omitempty" gpuctl:"later"`
+	Sharing *Sharing `yaml:"sharing,omitempty"`
 	// Labels are put on the nodes.
 	Labels map[string]string `yaml:"labels,omitempty" gpuctl:"later"`
 	// Taints are put on the nodes, "key=value:NoSchedule".
@@ -150,21 +151,11 @@ type Driver struct {
 	// Mode: auto keeps a good driver and installs a package otherwise; keep only checks; package installs; operator leaves it to the GPU Operator; none expects none.
 	Mode string `yaml:"mode,omitempty" jsonschema:"enum=auto,enum=keep,enum=package,enum=operator,enum=none,default=auto"`
 	// Branch is the driver branch ("580"); empty means the set's.
-	Branch string `yaml:"branch,omitempty" gpuctl:"later"`
+	Branch string `yaml:"branch,omitempty"`
 	// Modules is the kernel module flavour; auto goes by GPU generation.
-	Modules string `yaml:"modules,omitempty" jsonschema:"enum=auto,enum=open,enum=proprietary,default=auto" gpuctl:"later"`
+	Modules string `yaml:"modules,omitempty" jsonschema:"enum=auto,enum=open,enum=proprietary,default=auto"`
 	// Reboot: never turns an action that needs a reboot into a finding.
-	Reboot string `yaml:"reboot,omitempty" jsonschema:"enum=allow,enum=never,default=allow" gpuctl:"later"`
-}
-
-// Sharing splits GPUs between pods, one way at a time.
-type Sharing struct {
-	// TimeSlicing is the number of pods per GPU.
-	TimeSlicing int `yaml:"timeSlicing,omitempty"`
-	// MPS is the number of pods per GPU.
-	MPS int `yaml:"mps,omitempty"`
-	// MIG is the profile ("all-1g.10gb").
-	MIG string `yaml:"mig,omitempty"`
+	Reboot string `yaml:"reboot,omitempty" jsonschema:"enum=allow,enum=never,default=allow"`
 }
 
 // GPU is the NVIDIA half of the cluster.

@@ -73,6 +73,12 @@ func (d *decoder) decode(n ast.Node, v reflect.Value, field string) {
 }
 
 func (d *decoder) decodeStruct(n ast.Node, v reflect.Value, field string) {
+	if _, scalar := scalarText(n); scalar {
+		if f, ok := shortForm(v.Type()); ok {
+			d.decode(n, v.FieldByIndex(f.Index), field)
+			return
+		}
+	}
 	entries, ok := d.entries(n, field)
 	if !ok {
 		return
@@ -182,6 +188,16 @@ func (d *decoder) checkRequired(n ast.Node, v reflect.Value, field string) {
 			d.fail(n, at, "is missing")
 		}
 	}
+}
+
+// shortForm is the field whose value alone may stand for the whole struct.
+func shortForm(t reflect.Type) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		if t.Field(i).Tag.Get("gpuctl") == "short" {
+			return t.Field(i), true
+		}
+	}
+	return reflect.StructField{}, false
 }
 
 func isRequired(f reflect.StructField) bool {

@@ -52,6 +52,11 @@ func generate() ([]byte, error) {
 		return nil, fmt.Errorf("reading the comments of the types: %w", err)
 	}
 	s := r.Reflect(&Config{})
+	for _, name := range []string{"timeSlicing", "mps"} { // the number of pods alone will do
+		property, _ := s.Definitions["Sharing"].Properties.Get(name)
+		number := &jsonschema.Schema{Type: "integer", Minimum: "2"}
+		property.OneOf, property.Ref = []*jsonschema.Schema{number, {Ref: property.Ref}}, ""
+	}
 	s.ID = "https://gpuctl.dev/schema/v1alpha1/cluster.json"
 	s.Title = "gpuctl.yaml"
 	data, err := json.MarshalIndent(s, "", "  ")

@@ -1,0 +1,29 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/gpuctl/gpuctl/internal/sharing"
+)
+
+func TestSharingHasAShortForm(t *testing.T) {
+	for text, want := range map[string]sharing.Spec{
+		"{timeSlicing: 4}":             {Kind: sharing.TimeSlicing, Replicas: 4},
+		"{timeSlicing: {replicas: 4}}": {Kind: sharing.TimeSlicing, Replicas: 4},
+		"{mps: 10}":                    {Kind: sharing.MPS, Replicas: 10},
+		"{timeSlicing: {replicas: 4, renameByDefault: true, failRequestsGreaterThanOne: true}}": {
+			Kind: sharing.TimeSlicing, Replicas: 4, Rename: true, OnlyOne: true},
+		"{}": {},
+		"~":  {},
+	} {
+		c, err := Parse([]byte("apiVersion: gpuctl.dev/v1alpha1\nkind: Cluster\nmetadata: {name: a}\nspec: {groups: [{name: g, sharing: "+
+			text+"}], machines: [{host: 203.0.113.1, group: g}]}\n"), "f")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := c.Group("g").Spec(); got != want {
+			t.Errorf("%s is %+v, want %+v", text, got, want)
+		}
+	}
+}
