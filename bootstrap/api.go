@@ -47,13 +47,6 @@ func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
 	return c, nil
 }
 
-// forget drops what was read, before the cluster it belongs to goes.
-func (a *api) forget() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.known, a.client, a.releaser = nil, nil, nil
-}
-
 // connect returns the clients. Nothing is sent to the API yet.
 func (a *api) connect(ctx context.Context) (*kube.Client, *charts.Releaser, error) {
 	c, err := a.credentials(ctx)

@@ -50,7 +50,8 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 	}
 	_ = group.Wait() // every failure stands in unreached
 	if ctx.Err() != nil {
-		return s, context.Cause(ctx)
+		// What had not been reached by then is the reason that the time ran out.
+		return s, errors.Join(context.Cause(ctx), e.stopped(s, book{}))
 	}
 	e.observeCluster(ctx, &s)
 	e.mu.Lock()

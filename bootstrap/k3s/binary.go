@@ -142,7 +142,7 @@ func fetchHTTP(ctx context.Context, url string) (io.ReadCloser, error) {
 		return nil, err
 	}
 	if res.StatusCode != http.StatusOK {
-		res.Body.Close()
+		_ = res.Body.Close() // the status is the error
 		return nil, fmt.Errorf("%s: %s", url, res.Status)
 	}
 	return res.Body, nil

@@ -190,10 +190,10 @@ func newSettings(t Target, raw rawConfig, o *Options) (*settings, error) {
 		s.hostName = strings.ReplaceAll(strings.ReplaceAll(h, "%h", t.Host), "%%", "%")
 	}
 	if err := CheckHost(s.hostName); err != nil {
-		return nil, fmt.Errorf("HostName of ssh_config: %w", err)
+		return nil, fmt.Errorf("ssh_config: HostName: %w", err)
 	}
 	if err := CheckUser(s.user); err != nil {
-		return nil, fmt.Errorf("User of ssh_config: %w", err)
+		return nil, fmt.Errorf("ssh_config: User: %w", err)
 	}
 	s.hostKeyAlias = raw.word("hostkeyalias")
 	s.identitiesOnly = strings.EqualFold(raw.first("identitiesonly"), "yes")

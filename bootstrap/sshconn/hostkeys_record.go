@@ -2,6 +2,7 @@ package sshconn
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -10,6 +11,8 @@ import (
 
 	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/sethvargo/go-retry"
 )
 
 const (
@@ -69,23 +72,22 @@ func replaceFile(file string, text []byte) error {
 
 // lockFile makes the lock file or waits for its owner to drop it.
 func lockFile(path string) (unlock func(), err error) {
-	deadline := time.Now().Add(lockWait)
-	for {
+	backoff := retry.WithMaxDuration(lockWait, retry.NewConstant(20*time.Millisecond))
+	err = retry.Do(context.Background(), backoff, func(context.Context) error {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-		if err == nil {
-			_ = f.Close() // its existence is the lock
-			return func() { _ = os.Remove(path) }, nil
-		}
-		if !errors.Is(err, os.ErrExist) {
-			return nil, err
+		switch {
+		case err == nil:
+			return f.Close() // its existence is the lock
+		case !errors.Is(err, os.ErrExist):
+			return err
 		}
 		if info, statErr := os.Stat(path); statErr == nil && time.Since(info.ModTime()) > lockStale {
 			_ = os.Remove(path)
-			continue
 		}
-		if time.Now().After(deadline) {
-			return nil, fmt.Errorf("%s is held by another process", path)
-		}
-		time.Sleep(20 * time.Millisecond)
+		return retry.RetryableError(fmt.Errorf("%s is held by another process", path))
+	})
+	if err != nil {
+		return nil, err
 	}
+	return func() { _ = os.Remove(path) }, nil
 }

@@ -45,9 +45,6 @@ var decideProgram string
 //go:embed sh/kill.sh
 var killProgram string
 
-// exitNotRun is the exit code of programs that end before the script ran.
-const exitNotRun = 125
-
 var envName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // mark is what stands around output. It begins with a control character, so

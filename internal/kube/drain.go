@@ -2,6 +2,7 @@ package kube
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sort"
 	"strings"
@@ -93,7 +94,8 @@ func (c *Client) Drain(ctx context.Context, node string, o DrainOptions, say fun
 		}
 		return len(left) == 0, fmt.Sprintf("draining %s: %d pods left: %s", node, len(left), strings.Join(names, ", ")), err
 	}, say)
-	if _, late := err.(*WaitError); late {
+	var late *WaitError
+	if errors.As(err, &late) {
 		return &DrainError{node, left}
 	}
 	return err
