@@ -23,7 +23,7 @@ type book struct {
 // is handed on to the actions and used only when they are applied.
 func (w wanted) contents(s sight, do doer) book {
 	b := book{network: chooseNetwork(w.config.Spec.Kubernetes.Network, w.machines, s.facts), out: map[string]bool{}}
-	b.findings = host.CrossFindings(w.named(s))
+	b.findings = append(host.CrossFindings(w.named(s)), w.unlisted(s.cluster.state)...)
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
 	}
@@ -56,10 +56,17 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 
 	found := append(host.Findings(hostWant, facts), nvidia.Findings(gpuWant, facts)...)
 	actions := host.Plan(hostWant, facts, on)
-	actions = append(actions, nvidia.Plan(gpuWant, facts, on)...)
+	for _, a := range nvidia.Plan(gpuWant, facts, on) {
+		if a.ID == nvidia.DriverID(m.Name) || a.ID == nvidia.RebootID(m.Name) || a.ID == nvidia.FabricID(m.Name) {
+			needs = append(needs, a.ID)
+		}
+		actions = append(actions, a)
+	}
+	actions = w.drain(m, s, actions, do)
 	seen := k3s.See(facts, w.key)
-	seen.Registries = s.registries[m.Name]
+	seen.Registries, seen.Unregistered = s.registries[m.Name], unregistered(m, s)
 	k3sActions, k3sFound := k3s.Plan(k3sWant, seen, access, needs...)
+	tellRejection(k3sActions, m, b.network.Addresses[m.Name].NodeIP, do)
 	actions = append(actions, k3sActions...)
 	found = append(found, k3sFound...)
 
@@ -79,6 +86,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 			continue
 		}
 		b.actions = append(b.actions, w.nodeReady(m, s, do)...)
+		b.actions = append(b.actions, w.open(m, s, b.actions, do)...)
 	}
 	if !w.config.OperatorEnabled() || !w.anyGPU(b, s) {
 		return

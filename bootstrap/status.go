@@ -29,7 +29,7 @@ func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 		}
 		return r, e.noCluster(ctx, s)
 	}
-	r.Nodes = e.nodeViews(s)
+	r.Nodes, r.Findings = e.nodeViews(s), e.want.unlisted(s.cluster.state)
 	for _, m := range e.want.machines {
 		if _, joined := s.cluster.state.Node(m.Name); !joined {
 			r.Missing = append(r.Missing, m.Name)

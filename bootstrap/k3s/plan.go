@@ -94,6 +94,9 @@ func compare(w Want, s Seen) change {
 		c.files = append(c.files, RegistriesFile+" lacks wanted mirrors")
 		c.restart = c.restart || running
 	}
+	if running && s.Unregistered != "" {
+		c.unit, c.restart = append(c.unit, s.Unregistered), true
+	}
 	switch {
 	case there && unit.Active != "active":
 		c.unit = append(c.unit, fmt.Sprintf("%s.service is %s (%s)", w.Unit(), unit.Active, unit.Sub))

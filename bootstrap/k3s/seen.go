@@ -30,6 +30,8 @@ type Seen struct {
 	ConfigKeys map[string][]string
 	// Registries is the machine's registries.yaml; only Observe fills it, and only when it is not known to be right.
 	Registries []byte
+	// Unregistered is why a running agent must start again to be a node; empty where it is one. The caller fills it in: it takes the API to know.
+	Unregistered string
 }
 
 // Paths are the files whose state Plan needs; the probe must ask for them.

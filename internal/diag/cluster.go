@@ -82,11 +82,23 @@ func etcdProblems() []Problem {
 		},
 		{
 			Code: "drain-blocked", Area: "cluster", Severity: Blocks,
-			Title:     "Pods keep the node from being drained",
-			Symptom:   "the node stays cordoned and is not empty",
-			Cause:     "a pod without a controller, with local data, or under a disruption budget that allows no eviction",
-			Fix:       []string{"look at the list of pods and reasons, decide for each: scale it, delete it, or raise the budget", "to give up: gpuctl node uncordon NAME"},
+			Title:   "Pods keep the node from being drained",
+			Symptom: "the node stays cordoned and is not empty",
+			Cause:   "a pod without a controller, with local data, or under a disruption budget that allows no eviction",
+			Fix: []string{
+				"look at the list of pods and reasons, decide for each: scale it, delete it, or raise the budget",
+				"agree to losing pods without a controller: --delete-bare; data in emptyDir: --delete-local-data; both: --force. Budgets are kept all the same",
+				"to give up: gpuctl node uncordon NAME",
+			},
 			Reference: "NVIDIA/gpu-operator#367",
+		},
+		{
+			Code: "node-unlisted", Area: "cluster", Severity: Informs,
+			Title:     "A node of the cluster is not in gpuctl.yaml",
+			Symptom:   "kubectl get nodes shows a node that gpuctl.yaml (or the Terraform output) does not name",
+			Cause:     "the machine was taken out of the file, or someone joined it by hand; apply never removes a node",
+			Fix:       []string{"to keep it: gpuctl node add user@host --name NAME", "to remove it: gpuctl node remove NAME; where the machine is gone: gpuctl node remove NAME --gone"},
+			Reference: "dstackai/dstack#2531",
 		},
 		{
 			Code: "kubeconfig-name-taken", Area: "tool", Severity: Blocks,

@@ -16,7 +16,7 @@ func k3sProblems() []Problem {
 			Cause:   "a machine was rebuilt under the name of an earlier node whose password secret is still there, or two machines have the same name",
 			Fix: []string{
 				"kubectl get node NODE -o wide: a Ready node with another address means two machines have one name; rename one of them in gpuctl.yaml",
-				"else: gpuctl node remove NODE (it deletes the Node and the secret kube-system/NODE.node-password.k3s), then gpuctl apply",
+				"else: gpuctl node replace NODE (it deletes the Node and the secret kube-system/NODE.node-password.k3s and joins the machine again)",
 			},
 			Match:     []string{"node password rejected", "unable to verify password for node"},
 			Reference: k3sDocs + "architecture",

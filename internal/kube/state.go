@@ -33,6 +33,8 @@ type Node struct {
 	// Ready is the condition; Reason is its message when it is not true.
 	Ready  bool   `json:"ready"`
 	Reason string `json:"reason,omitempty"`
+	// Since is when Ready last changed.
+	Since time.Time `json:"since"`
 	// Cordoned says that new pods are kept away.
 	Cordoned    bool              `json:"cordoned,omitempty"`
 	Server      bool              `json:"server,omitempty"`
@@ -131,12 +133,13 @@ func nodeOf(n *corev1.Node) Node {
 		Labels: n.Labels, Annotations: n.Annotations, Taints: n.Spec.Taints,
 		Capacity: nvidia(n.Status.Capacity), Allocatable: nvidia(n.Status.Allocatable),
 		Kubelet: n.Status.NodeInfo.KubeletVersion, Runtime: n.Status.NodeInfo.ContainerRuntimeVersion,
-		Created: n.CreationTimestamp.Time, Reason: "the kubelet has not reported yet",
+		Created: n.CreationTimestamp.Time, Since: n.CreationTimestamp.Time, Reason: "the kubelet has not reported yet",
 	}
 	_, out.Server = n.Labels["node-role.kubernetes.io/control-plane"]
 	for _, cond := range n.Status.Conditions {
 		if cond.Type == corev1.NodeReady {
 			out.Ready = cond.Status == corev1.ConditionTrue
+			out.Since = cond.LastTransitionTime.Time
 			out.Reason = strings.TrimSpace(cond.Reason + ": " + cond.Message)
 		}
 	}

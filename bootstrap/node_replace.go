@@ -1,0 +1,156 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// ReplaceOptions name the node whose machine is another one now.
+type ReplaceOptions struct {
+	Node string
+	ApplyOptions
+}
+
+// ReplaceNode makes a machine that came back (rebuilt, or at another address)
+// the node of its name again: the old Node goes with the password of its
+// machine, then the machine is brought up and proven like a new one. A machine
+// whose node is Ready and alive is refused.
+func (e *Engine) ReplaceNode(ctx context.Context, o ReplaceOptions) (ApplyResult, error) {
+	m, ok := e.settings.Inventory.Find(o.Node)
+	if !ok {
+		return ApplyResult{}, &NotANodeError{o.Node}
+	}
+	s, err := e.observeNodes(ctx, []string{o.Node})
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	if err := s.unreached[o.Node]; err != nil {
+		return ApplyResult{}, fmt.Errorf("%s: %w", o.Node, err)
+	}
+	client, _, err := e.api.connect(ctx)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	password, err := client.HasNodePassword(ctx, o.Node)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	n, joined := s.cluster.state.Node(o.Node)
+	reason, err := replaceable(m, s.facts[o.Node], n, joined)
+	if err != nil {
+		return ApplyResult{}, err
+	}
+	var first ApplyResult
+	if joined || password {
+		b := book{actions: []plan.Action{forgetNode(o.Node, reason, e.doer())}}
+		if first, err = e.onNodes(ctx, s, b, o.Confirm, nil, nil); err != nil {
+			return first, err
+		}
+	}
+	result, err := e.Apply(ctx, o.ApplyOptions)
+	result.Actions = append(first.Actions, result.Actions...)
+	result.Outcomes = append(first.Outcomes, result.Outcomes...)
+	result.Changed += first.Changed
+	result.Seconds += first.Seconds
+	return result, err
+}
+
+// replaceable says why the node of a machine that came back may be deleted, or
+// why not: a node that is alive is not thrown away by mistake. It is pure.
+func replaceable(m inventory.Machine, f host.Facts, n kube.Node, joined bool) (string, error) {
+	running := f.K3s.Value.Units["k3s-agent"].Active == "active"
+	here := owns(f, n.InternalIP) || (n.ExternalIP != "" && n.ExternalIP == m.Host)
+	switch {
+	case m.Role == inventory.Server || n.Server:
+		return "", &StaysError{Node: m.Name, Reason: "it is the cluster's server, which cannot be replaced; restore a snapshot instead"}
+	case !joined:
+		return "the password of an earlier machine of this name is left over", nil
+	case !n.Ready:
+		return "its machine is another one now, and the node is not Ready: " + n.Reason, nil
+	case here && running:
+		return "", &StaysError{Node: m.Name, Reason: "the node is Ready on this very machine; there is nothing to replace"}
+	case here:
+		return "its machine came back without k3s; that the node still counts as Ready is out of date", nil
+	}
+	return "", &StaysError{Node: m.Name, Reason: fmt.Sprintf("its node is Ready at %s, which is not an address of %s: another machine runs under this name. gpuctl node remove it first; one that is gone stops being Ready within a minute", n.InternalIP, m.Host)}
+}
+
+// owns says whether an address is one of the machine's.
+func owns(f host.Facts, address string) bool {
+	want, err := netip.ParseAddr(address)
+	if err != nil {
+		return false
+	}
+	for _, i := range f.Network.Value.Interfaces {
+		for _, a := range i.Addresses {
+			if p, err := netip.ParsePrefix(a); err == nil && p.Addr() == want {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unregistered says why a running agent has to start again: the cluster lacks
+// its node, and a kubelet registers only when it starts (seen on k3s v1.36.3).
+// A node that registers itself is there before systemd calls the agent active.
+func unregistered(m inventory.Machine, s sight) string {
+	unit := s.facts[m.Name].K3s.Value.Units["k3s-agent"]
+	if m.Role != inventory.Agent || unit.Active != "active" || !s.cluster.there() {
+		return ""
+	}
+	if _, joined := s.cluster.state.Node(m.Name); joined {
+		return ""
+	}
+	return "k3s-agent runs and the cluster has no node " + m.Name + ": it was deleted"
+}
+
+// RejectedError says that the server refused a machine's node password, and
+// which of the two causes it is.
+type RejectedError struct {
+	Node, Reason string
+	// Leftover says that gpuctl node replace mends it.
+	Leftover bool
+	Err      error
+}
+
+func (e *RejectedError) Error() string { return fmt.Sprintf("%v; %s", e.Err, e.Reason) }
+
+// Unwrap returns the failure of the start.
+func (e *RejectedError) Unwrap() error { return e.Err }
+
+// tellRejection makes the failure of a join say why the password was refused.
+func tellRejection(actions []plan.Action, m inventory.Machine, address string, do doer) {
+	i := slices.IndexFunc(actions, func(a plan.Action) bool { return a.ID == k3s.ActionID(m.Name) })
+	if m.Role != inventory.Agent || i < 0 {
+		return
+	}
+	join := actions[i].Apply
+	actions[i].Apply = func(ctx context.Context, say plan.Say) error {
+		err := join(ctx, say)
+		var start *k3s.StartError
+		if !errors.As(err, &start) || start.Code != "node-password-rejected" {
+			return err
+		}
+		client, _, noAPI := do.api.connect(ctx)
+		if noAPI != nil {
+			return err
+		}
+		state, noAPI := client.Snapshot(ctx)
+		if noAPI != nil || state.NoAPI != "" {
+			return err
+		}
+		rejected := &RejectedError{Node: m.Name, Err: err}
+		rejected.Reason, rejected.Leftover = state.WhyRejected(m.Name, address)
+		return rejected
+	}
+}
