@@ -50,6 +50,12 @@ func (s stage) limit(l Limits) (time.Duration, string, string) {
 
 // await waits until a pod has ended by itself. A *podError says what kept it.
 func (t *tester) await(ctx context.Context, node, name string) error {
+	return t.awaitStage(ctx, node, name, ended)
+}
+
+// awaitStage waits until a pod stands at a stage. One that ended is there too,
+// unless it was refused.
+func (t *tester) awaitStage(ctx context.Context, node, name string, want stage) error {
 	at, since := placing, t.now()
 	var troubled time.Time
 	var reason string
@@ -67,6 +73,9 @@ func (t *tester) await(ctx context.Context, node, name string) error {
 			why := podreason.Of(*pod, t.events(ctx, name))
 			if at == ended {
 				return refusal(pod, why)
+			}
+			if at == want {
+				return nil
 			}
 			if why != "" && why != reason {
 				t.tell(node, "%s", why)

@@ -18,7 +18,7 @@ func Count(n Node) (Status, *Finding) {
 	case known && len(n.Host)*perGPU != n.Allocatable:
 		return Failed, &Finding{CodeCount, fmt.Sprintf("%d with a driver, %d allocatable, want %d", len(n.Host), n.Allocatable, len(n.Host)*perGPU)}
 	case n.Allocatable == 0:
-		return Failed, &Finding{CodeNoAllocatable, "the node offers no " + Resource}
+		return Failed, &Finding{CodeNoAllocatable, "the node offers no " + string(n.resource())}
 	case !known || n.PCI == Unknown:
 		return Unverified, nil
 	}

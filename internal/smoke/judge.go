@@ -41,6 +41,8 @@ const (
 	CodeUnschedulable = "smoke-unschedulable"
 	CodeAdmission     = "smoke-admission-refused"
 	CodeSharedRequest = "smoke-shared-request"
+	CodeSharedUneven  = "smoke-shared-uneven"
+	CodeOneTooMany    = "smoke-one-too-many"
 	CodeTimeout       = "smoke-timeout"
 )
 

@@ -1,6 +1,10 @@
 package smoke
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // GPU is one GPU as the machine itself lists it (nvidia-smi -L over SSH).
 type GPU struct {
@@ -21,12 +25,25 @@ type Node struct {
 	Host []GPU
 	// PCI is the number of NVIDIA display controllers on the PCI bus, or Unknown.
 	PCI int
-	// Allocatable is the node's allocatable nvidia.com/gpu; Requested is what pods that have not ended ask of it.
+	// Resource is what pods ask for; empty means nvidia.com/gpu.
+	Resource string
+	// Allocatable is how much of it the node offers; Requested is what pods that have not ended ask of it.
 	Allocatable, Requested int
 	// Driver is the driver's version, Units how many schedulable units one GPU is shared into (0 and 1: not shared).
 	Driver string
 	Units  int
 }
+
+// resource is what pods ask for.
+func (n Node) resource() corev1.ResourceName {
+	if n.Resource != "" {
+		return corev1.ResourceName(n.Resource)
+	}
+	return Resource
+}
+
+// free is how many units nobody has asked for.
+func (n Node) free() int { return max(n.Allocatable-n.Requested, 0) }
 
 // shared: a request of more than one unit of a shared GPU is refused or means
 // nothing (k8s-device-plugin#443, #929), so a shared node is asked for one.
@@ -34,11 +51,10 @@ func (n Node) shared() bool { return n.Units > 1 }
 
 // ask is how many units the test takes.
 func (n Node) ask() int {
-	free := max(n.Allocatable-n.Requested, 0)
 	if n.shared() {
-		return min(free, 1)
+		return min(n.free(), 1)
 	}
-	return free
+	return n.free()
 }
 
 // Limits bound the parts of a test; a zero field means its default.

@@ -49,7 +49,7 @@ func Pod(n Node, o Options, mark string, attempt int) *corev1.Pod {
 				Name: "smoke", Image: o.Image, ImagePullPolicy: corev1.PullIfNotPresent,
 				Command:         []string{"sh", "-c", script, "sh", mark},
 				Args:            o.Programs,
-				Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{Resource: count}},
+				Resources:       corev1.ResourceRequirements{Limits: corev1.ResourceList{n.resource(): count}},
 				SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
 			}},
 		},

@@ -34,6 +34,9 @@ const (
 	StepCount   = "count"
 	StepSMI     = "nvidia-smi"
 	StepCompute = "vector-add"
+	// StepBeside and StepOneMore are of shared GPUs.
+	StepBeside  = "side-by-side"
+	StepOneMore = "one-more-waits"
 )
 
 // Step is one step of the ladder on one node.

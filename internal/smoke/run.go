@@ -86,6 +86,8 @@ func (t *tester) node(ctx context.Context, n Node) NodeReport {
 	case n.ask() == 0:
 		r.step(StepSMI, Skipped, nil)
 		r.step(StepCompute, Skipped, nil)
+	case n.shared():
+		t.crowd(ctx, n, &r)
 	default:
 		t.pod(ctx, n, &r)
 	}
