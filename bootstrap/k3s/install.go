@@ -45,7 +45,7 @@ func title(w Want, s Seen, c change) string {
 		return fmt.Sprintf("install k3s %s (%s)", w.Version, w.Role)
 	case s.Version != w.Version && s.Version != "":
 		return fmt.Sprintf("upgrade k3s %s -> %s (%s)", s.Version, w.Version, w.Role)
-	case c.restart && len(c.files) == 0:
+	case c.restart && c.binary == "" && len(c.files) == 0:
 		return fmt.Sprintf("restart k3s (%s)", w.Role)
 	case c.restart:
 		return fmt.Sprintf("configure and restart k3s (%s)", w.Role)
