@@ -228,7 +228,7 @@ func (r *Releaser) cutOff(done <-chan error, doing string, rel Release, err erro
 	grace := time.NewTimer(5 * time.Second)
 	defer grace.Stop()
 	select {
-	case <-done: // its own error came of being stopped
+	case <-done: //nolint:errcheck // its own error came of being stopped
 	case <-grace.C:
 	}
 	return fmt.Errorf("%s release %s/%s: %w", doing, rel.Namespace, rel.Name, err)
