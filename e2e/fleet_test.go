@@ -68,6 +68,7 @@ func TestBehindAJumpHost(t *testing.T) {
 		Members: []scene.Member{{Machine: hidden, GPUs: 1}},
 		SSH:     map[string]any{"jump": fmt.Sprintf("ubuntu@%s:%d", bastion.IP, bastion.Port)},
 	})
+	s.Agent()
 	before := s.Logins(bastion)
 	s.Must(0, "bootstrap")
 	if n := s.Logins(bastion) - before; n != 1 {

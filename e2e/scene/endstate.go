@@ -12,7 +12,8 @@ import (
 
 // EndState is what a cluster ended in, as facts by name: the files gpuctl owns
 // with their modes and hashes, the starts of units, nodes with their UIDs, labels
-// and taints, and Helm releases with their revisions.
+// and taints, and Helm releases with their revisions. Labels of the GPU Operator's
+// feature discovery are not among them.
 type EndState map[string]string
 
 // owned prints a line per file gpuctl owns and per unit of k3s. $1 is replaced
@@ -133,8 +134,8 @@ func (s *Scene) addNodes(state EndState) {
 		}
 		state["node "+name+" uid"] = n.Metadata.UID
 		for key, value := range n.Metadata.Labels {
-			if key == "nvidia.com/gfd.timestamp" {
-				continue // when feature discovery's pod last started
+			if strings.HasPrefix(key, "nvidia.com/") || strings.HasPrefix(key, "feature.node.kubernetes.io/") {
+				continue // what feature discovery found; it takes its time and says so anew
 			}
 			state["node "+name+" label "+key] = strings.ReplaceAll(value, n.Metadata.Name, name)
 		}
