@@ -188,11 +188,9 @@ func (p *keyPolicy) mismatch(key ssh.PublicKey, want []xknownhosts.KnownKey) err
 	listed := xknownhosts.Normalize(p.name)
 	p.hint = fmt.Sprintf("if the machine was rebuilt and you trust the new key: ssh-keygen -f %s -R %s", want[0].Filename, quoteBrackets(listed))
 	if len(same) == 0 {
-		return fmt.Errorf("the known key is %s, the server offers %s %s only",
-			strings.Join(other, ", "), key.Type(), ssh.FingerprintSHA256(key))
+		return p.changed(key, want, fmt.Sprintf("the known key is %s, the server offers %s only", strings.Join(other, ", "), describe(key)))
 	}
-	return fmt.Errorf("the key has changed: the server offers %s %s, known is %s",
-		key.Type(), ssh.FingerprintSHA256(key), strings.Join(same, ", "))
+	return p.changed(key, want, fmt.Sprintf("the key has changed: the server offers %s, known is %s", describe(key), strings.Join(same, ", ")))
 }
 
 // quoteBrackets protects [host]:port from the user's shell.
