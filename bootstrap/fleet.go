@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 
@@ -86,7 +85,7 @@ func (m *member) connect(ctx context.Context) (remote.Host, error) {
 	}
 	h, how, err := m.fleet.dial(ctx, m.machine)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to %s: %w", m.machine.Name, err)
+		return nil, err
 	}
 	m.fleet.sink.Emit(event.Event{Kind: event.MachineConnected, Machine: m.machine.Name, Text: how})
 	m.host = h

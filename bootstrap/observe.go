@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
@@ -107,8 +109,31 @@ func (e *Engine) look(ctx context.Context, m inventory.Machine) (host.Facts, []b
 			return facts, seen.Registries, nil
 		}
 	}
+	err = unreached(err)
 	e.settings.Sink.Emit(event.Event{Kind: event.MachineFailed, Machine: m.Name, Error: err.Error()})
 	return host.Facts{}, nil, err
+}
+
+// unreached leaves the error of a connection as it is: what was to be done over
+// it adds nothing.
+func unreached(err error) error {
+	var connect *remote.ConnectError
+	var sudo *remote.SudoError
+	switch {
+	case errors.As(err, &connect):
+		return connect
+	case errors.As(err, &sudo):
+		return sudo
+	}
+	return err
+}
+
+// named puts the machine before an error that does not begin with it.
+func named(machine string, err error) error {
+	if strings.HasPrefix(err.Error(), machine+":") {
+		return err
+	}
+	return fmt.Errorf("%s: %w", machine, err)
 }
 
 // stopped is the error of a run that findings or unreached machines stop, as a
@@ -117,7 +142,7 @@ func (e *Engine) stopped(s sight, b book) error {
 	var errs []error
 	for _, m := range e.want.machines {
 		if err := s.unreached[m.Name]; err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", m.Name, err))
+			errs = append(errs, named(m.Name, err))
 		}
 	}
 	var blocking []diag.Finding

@@ -187,10 +187,12 @@ type ConnectError struct {
 
 func (e *ConnectError) Error() string {
 	text := prefix(e.Host) + "connecting"
-	if e.Address != "" {
+	if e.Address != "" && e.Address != e.Host {
 		text += " to " + e.Address
 	}
-	text += ": " + string(e.Kind)
+	if e.Kind != Jump || e.Detail == "" { // the detail of this kind begins with the jump host
+		text += ": " + string(e.Kind)
+	}
 	if e.Detail != "" {
 		text += ": " + e.Detail
 	}
