@@ -68,6 +68,9 @@ type DriverPin struct {
 	Branch string `yaml:"branch" json:"branch"`
 	// KeyFingerprint is that of NVIDIA's CUDA package repository.
 	KeyFingerprint string `yaml:"keyFingerprint,omitempty" json:"keyFingerprint,omitempty"`
+	// Keys are fingerprints of repositories with a key of their own, by the
+	// repository's name ("debian13").
+	Keys map[string]string `yaml:"keys,omitempty" json:"keys,omitempty"`
 }
 
 // OperatorPin pins the GPU Operator's chart.

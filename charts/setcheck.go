@@ -39,6 +39,9 @@ func (s Set) check() error {
 	matches(`^[0-9A-F]{40}$`, s.Toolkit.KeyFingerprint, "toolkit.keyFingerprint", "40 upper-case hex digits")
 	matches(`^\d+$`, s.Driver.Branch, "driver.branch", `"580"`)
 	matches(`^([0-9A-F]{40})?$`, s.Driver.KeyFingerprint, "driver.keyFingerprint", "40 upper-case hex digits")
+	for name, key := range s.Driver.Keys {
+		matches(`^[0-9A-F]{40}$`, key, "driver.keys."+name, "40 upper-case hex digits")
+	}
 
 	want(s.Operator.Chart != "", "operator.chart is empty")
 	want(s.Operator.Version != "", "operator.version is empty")

@@ -10,6 +10,8 @@ type Driver struct {
 	Flavour string `json:"flavour,omitempty"`
 	// FileVersion is the version of the module that modprobe would load, "" where there is none.
 	FileVersion string `json:"fileVersion,omitempty"`
+	// FileFlavour is that module's flavour by its license: "open", "proprietary" or "".
+	FileFlavour string `json:"fileFlavour,omitempty"`
 	// LibraryVersion is the version in the file name of libnvidia-ml.so.*.
 	LibraryVersion string `json:"libraryVersion,omitempty"`
 	// Nodes are /dev/nvidia* .

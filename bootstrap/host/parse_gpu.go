@@ -47,6 +47,12 @@ func parseDriver(text string) (Driver, error) {
 		}
 	}
 	d.FileVersion = m["file"]
+	switch m["license"] {
+	case "NVIDIA":
+		d.FileFlavour = "proprietary"
+	case "Dual MIT/GPL":
+		d.FileFlavour = "open"
+	}
 	for _, v := range values(text, "library") {
 		if strings.Count(v, ".") > strings.Count(d.LibraryVersion, ".") || d.LibraryVersion == "" {
 			d.LibraryVersion = v

@@ -13,7 +13,7 @@ func Good(seen host.Facts) bool {
 	if len(GPUs(seen)) == 0 || seen.Driver.Value.LoadedVersion == "" {
 		return false
 	}
-	return !diag.AnyBlocks(Findings(Want{}, seen))
+	return !diag.AnyBlocks(Findings(Want{Mode: ModeKeep}, seen))
 }
 
 // driver names the first thing that keeps the driver from serving the GPUs, and
@@ -57,7 +57,7 @@ func (c *check) nouveau() {
 
 func (c *check) notLoaded(d host.Driver) {
 	if c.seen.SMI.Missing() && d.FileVersion == "" && d.LibraryVersion == "" {
-		if c.want.Mode == ModeOperator || c.want.Mode == ModePackage {
+		if c.want.Mode == ModeOperator {
 			c.raise(CodeDriverMode, "driver.mode is %s, and the machine has no driver", c.want.Mode)
 			return
 		}

@@ -31,6 +31,7 @@ type Want struct {
 	GPUModel string
 	// Mode says who provides the driver; empty means ModeAuto.
 	Mode    string
+	Driver  Driver
 	Toolkit Toolkit
 	// DataDir is where k3s keeps its data; empty means host.DefaultDataDir.
 	DataDir string
@@ -84,6 +85,9 @@ const (
 	CodeToolkitNewer      diag.Code = "toolkit-newer"
 	CodePackageKey        diag.Code = "package-key-mismatch"
 	CodeAptSourceConflict diag.Code = "apt-sources-conflict"
+	CodeMixedCards        diag.Code = "driver-cards-mixed"
+	CodeNoPackage         diag.Code = "driver-no-package"
+	CodeRebootNeeded      diag.Code = "driver-reboot-needed"
 )
 
 // Codes returns every code this package raises.
@@ -94,7 +98,7 @@ func Codes() []diag.Code {
 		CodeSecureBoot, CodeSMIHangs, CodeUVM, CodeNoGPU, CodeFewer, CodeMore, CodeModel, CodeOtherVendor,
 		CodePassedThrough, CodeTooOld, CodeUnknownCard, CodeLost, CodeCountDiffers, CodeNeedsReset, CodeXid, CodeBusy,
 		CodeFabricManager, CodeFabricVersion, CodeFabricNotReady, CodeMIGPending, CodeOperatorCopy, CodeToolkitNewer,
-		CodePackageKey, CodeAptSourceConflict,
+		CodePackageKey, CodeAptSourceConflict, CodeMixedCards, CodeNoPackage, CodeRebootNeeded,
 	}
 }
 
@@ -116,7 +120,26 @@ func Findings(want Want, seen host.Facts) []diag.Finding {
 		c.fabric()
 	}
 	c.toolkit()
+	c.heal()
 	return c.found
+}
+
+// heal lets findings that the plan ends only inform, and adds why it cannot.
+func (c *check) heal() {
+	way := courseOf(c.want, c.seen)
+	if way.obstacle != nil {
+		if !c.raised(way.obstacle.Code) {
+			c.found = append(c.found, *way.obstacle)
+		}
+		return
+	}
+	_, manager := fabricAction(c.want, c.seen, way, nil)
+	for i, f := range c.found {
+		fabric := f.Code == CodeFabricManager || f.Code == CodeFabricVersion || f.Code == CodeFabricNotReady
+		if way.heals[f.Code] || (fabric && manager) {
+			c.found[i].Severity = diag.Informs
+		}
+	}
 }
 
 type check struct {

@@ -31,7 +31,7 @@ func good() host.Facts {
 
 func want() Want {
 	two := 2
-	return Want{Machine: "gpu-1", GPUs: &two, GPUModel: "H100", Toolkit: Toolkit{
+	return Want{Machine: "gpu-1", GPUs: &two, GPUModel: "H100", Mode: ModeKeep, Toolkit: Toolkit{
 		Version: "1.20.0-1", Repository: "https://nvidia.github.io/libnvidia-container/stable/deb",
 		KeyURL: "https://nvidia.github.io/libnvidia-container/gpgkey", KeyFingerprint: "C95B321B61E88C1809C4F759DDCAE044F796ECB0",
 	}}

@@ -35,21 +35,47 @@ func Packages() []string {
 	return []string{"nvidia-container-toolkit", "nvidia-container-toolkit-base", "libnvidia-container-tools", "libnvidia-container1"}
 }
 
-// Plan says what is pending for the GPUs of a machine: the Container Toolkit,
-// as "<machine>/toolkit". It must be there before k3s starts, which then finds
-// the runtime by itself; a k3s that already runs is restarted by
-// "<machine>/runtime". It is pure; on is only used by Apply. A machine without
-// GPUs, or whose toolkit the GPU Operator brings, needs nothing.
+// Plan says what is pending for the GPUs of a machine: the driver, as
+// "<machine>/driver", "<machine>/reboot" and "<machine>/fabric-manager", then the
+// Container Toolkit, as "<machine>/toolkit". That must be there before k3s
+// starts, which then finds the runtime by itself; a k3s that already runs is
+// restarted by "<machine>/runtime". It is pure; on is only used by Apply. A
+// machine without GPUs, or whose toolkit the GPU Operator brings, needs nothing.
 func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
 	if len(GPUs(seen)) == 0 || want.Mode == ModeNone || want.Mode == ModeOperator {
 		return nil
 	}
-	var actions []plan.Action
+	actions := planDriver(want, seen, on)
+	var after []string
+	for _, a := range actions {
+		after = append(after, a.ID)
+	}
 	reason := pending(want, seen)
 	if reason != "" {
-		actions = append(actions, toolkitAction(want, reason, on))
+		a := toolkitAction(want, reason, on)
+		a.Needs = append(a.Needs, after...)
+		actions = append(actions, a)
 	}
 	if a, ok := runtimeAction(want, seen, reason != "", on); ok {
+		actions = append(actions, a)
+	}
+	return actions
+}
+
+// planDriver plans the way to a good driver: packages, the reboot that may follow, the fabric manager.
+func planDriver(want Want, seen host.Facts, on remote.Runner) []plan.Action {
+	c := courseOf(want, seen)
+	if c.obstacle != nil {
+		return nil
+	}
+	var actions []plan.Action
+	if c.install != "" {
+		actions = append(actions, driverAction(want, seen, c, on))
+	}
+	if c.boot != "" {
+		actions = append(actions, rebootAction(want, c, on))
+	}
+	if a, ok := fabricAction(want, seen, c, on); ok {
 		actions = append(actions, a)
 	}
 	return actions

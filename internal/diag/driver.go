@@ -1,7 +1,7 @@
 package diag
 
 func driverProblems() []Problem {
-	return append(missingDriverProblems(), loadedDriverProblems()...)
+	return append(append(missingDriverProblems(), packageProblems()...), loadedDriverProblems()...)
 }
 
 const driverGuide = "https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/"
@@ -12,9 +12,10 @@ func missingDriverProblems() []Problem {
 			Code: "driver-missing", Area: "driver", Severity: Blocks,
 			Title:   "No NVIDIA driver is installed",
 			Symptom: "the GPUs are on the PCI bus, there is no nvidia-smi and no kernel module",
-			Cause:   "a plain image; this release of gpuctl does not install drivers yet",
+			Cause:   "a plain image, and driver.mode is keep",
 			Fix: []string{
-				"use the provider's image with a driver (Lambda Stack, Nebius cuda, Crusoe nvidia-docker, Scaleway GPU OS)",
+				"let gpuctl install it: driver.mode auto or package",
+				"or use the provider's image with a driver (Lambda Stack, Nebius cuda, Crusoe nvidia-docker, Scaleway GPU OS)",
 				"or on Ubuntu: sudo apt-get install linux-headers-$(uname -r) nvidia-driver-580-server-open && sudo reboot",
 				"for V100 and older: nvidia-driver-580-server (without -open)",
 			},
@@ -71,6 +72,41 @@ func missingDriverProblems() []Problem {
 	}
 }
 
+func packageProblems() []Problem {
+	return []Problem{
+		{
+			Code: "driver-cards-mixed", Area: "driver", Severity: Blocks,
+			Title:     "No single driver serves all cards of the machine",
+			Symptom:   "a card that needs the open kernel modules beside one that needs the proprietary ones, or cards without a common branch",
+			Cause:     "one kernel loads one driver: Volta and older run with the proprietary modules up to branch 580, Blackwell and Grace with the open ones",
+			Fix:       []string{"split the cards between machines", "or give the machine's older or newer cards to a virtual machine (vfio-pci)"},
+			Reference: "NVIDIA/open-gpu-kernel-modules#862",
+		},
+		{
+			Code: "driver-no-package", Area: "driver", Severity: Blocks,
+			Title:   "No driver package for this system",
+			Symptom: "no candidate in the package lists, after a refresh; or a distribution whose driver packages gpuctl does not know",
+			Cause:   "the repository has no such branch for this distribution, or no headers or signed modules for the kernel that runs (a kernel that left the archive)",
+			Fix: []string{
+				"choose another branch: groups[].driver.branch",
+				"or boot a kernel whose headers the archive has: sudo apt-get update && sudo apt-get install linux-generic && sudo reboot",
+				"or bring a driver yourself: groups[].driver.mode: keep",
+			},
+			Match:     []string{"no candidate in the package lists"},
+			Reference: driverGuide,
+		},
+		{
+			Code: "driver-reboot-needed", Area: "driver", Severity: Blocks,
+			Title:     "The driver needs a reboot that is not allowed",
+			Symptom:   "nouveau holds the GPUs, or a module of another version is loaded, and groups[].driver.reboot is never",
+			Cause:     "a kernel module that is in use cannot be replaced in a running kernel",
+			Fix:       []string{"reboot the machine yourself, then: gpuctl apply", "or allow it: groups[].driver.reboot: allow"},
+			Match:     []string{"and driver.reboot is never"},
+			Reference: "NVIDIA/k8s-driver-manager#37",
+		},
+	}
+}
+
 func loadedDriverProblems() []Problem {
 	return []Problem{
 		{
@@ -114,7 +150,7 @@ func loadedDriverProblems() []Problem {
 			Symptom:   "installed in this system is not supported by the NVIDIA ... driver release; or the card's first driver is newer",
 			Cause:     "the release does not know the card; on Hopper also confidential-computing mode",
 			Fix:       []string{"install a newer branch: sudo apt-get install nvidia-driver-580-server-open && sudo reboot", "if the driver is new enough: check confidential-computing mode with the provider"},
-			Match:     []string{"installed in this system is not supported by the", "cuda driver version is insufficient"},
+			Match:     []string{"installed in this system is not supported by the"},
 			Reference: "NVIDIA/nvtrust#55",
 		},
 		{
@@ -146,9 +182,9 @@ func loadedDriverProblems() []Problem {
 		{
 			Code: "driver-mode-unsupported", Area: "driver", Severity: Blocks,
 			Title:   "This way of providing the driver is not supported yet",
-			Symptom: "driver.mode is operator or package and the machine has no driver",
-			Cause:   "this release keeps the driver of the machine's image",
-			Fix:     []string{"set driver.mode: auto or keep, and bring a machine with a driver"},
+			Symptom: "driver.mode is operator and the machine has no driver",
+			Cause:   "this release keeps the machine's driver or installs one from packages",
+			Fix:     []string{"set driver.mode: auto or package"},
 		},
 	}
 }

@@ -4,6 +4,7 @@ for m in nvidia nvidia_uvm nvidia_modeset nvidia_drm nvidia_peermem nouveau; do
 done
 [ ! -r /proc/driver/nvidia/version ] || sed -n 's/^NVRM version:/nvrm=/p' /proc/driver/nvidia/version
 echo "file=$(modinfo -F version nvidia 2>/dev/null | head -n 1)"
+echo "license=$(modinfo -F license nvidia 2>/dev/null | head -n 1)"
 for f in /usr/lib/*-linux-gnu/libnvidia-ml.so.*.* /usr/lib64/libnvidia-ml.so.*.* /usr/lib/libnvidia-ml.so.*.*; do
   [ ! -e "$f" ] || echo "library=${f##*libnvidia-ml.so.}"
 done

@@ -1,0 +1,45 @@
+# $4 pin package or empty, $5 prefix of the packages that belong to a kernel,
+# $6 branch; then the packages.
+pin=$4 kernel=$5
+shift 6
+installed() { dpkg-query -W -f '${db:Status-Abbrev}\n' "$1" 2>/dev/null | grep -q '^.i'; }
+candidate() { apt-cache policy "$1" | grep -q '^  Candidate: [^(]'; }
+need() {
+  for p; do
+    installed "$p" || candidate "$p" || {
+      echo "no candidate in the package lists for $p, after a refresh" >&2
+      exit 65
+    }
+  done
+}
+put() { apt_get install -y --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"; }
+
+# One broken source of the machine's must not stop this: the candidates decide.
+apt_get update || echo "not every package source answered"
+if [ -n "$pin" ]; then
+  need "$pin"
+  put "$pin"
+fi
+running=$(uname -r)
+need "$kernel-$running" "$@"
+put "$kernel-$running" "$@"
+# The next boot may take a newer kernel than the one that runs.
+newest=$(find /boot -maxdepth 1 -name 'vmlinuz-*' 2>/dev/null | sed 's|.*/vmlinuz-||' | sort -V | tail -n 1)
+if [ -n "$newest" ] && [ "$newest" != "$running" ] && ! installed "$kernel-$newest" && candidate "$kernel-$newest"; then
+  put "$kernel-$newest"
+fi
+! command -v dkms >/dev/null || dkms autoinstall || :
+
+f=/etc/modprobe.d/gpuctl-nouveau.conf
+if ! grep -qsx 'blacklist nouveau' "$f"; then
+  mkdir -p "${f%/*}"
+  t=$(mktemp "$f.XXXXXX")
+  printf '# Written by gpuctl.\nblacklist nouveau\noptions nouveau modeset=0\n' >"$t"
+  chmod 0644 "$t"
+  mv -f "$t" "$f"
+  ! command -v update-initramfs >/dev/null || update-initramfs -u -k all
+fi
+dpkg-query -W -f '${db:Status-Abbrev} ${Package}\n' 'nvidia-*' 'libnvidia-*' 'cuda-drivers*' 'linux-image-*' 'linux-headers-*' 'linux-modules-nvidia-*' 2>/dev/null |
+  awk '$1 ~ /^.i/ && $2 !~ /container/ { print $2 }' | sort -u >/run/gpuctl/hold
+xargs -r apt-mark hold </run/gpuctl/hold
+! systemctl cat nvidia-persistenced.service >/dev/null 2>&1 || systemctl enable nvidia-persistenced.service
