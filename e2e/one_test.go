@@ -87,7 +87,7 @@ for d in /etc/rancher /var/lib/rancher /var/lib/kubelet /var/lib/cni /run/k3s /r
   [ ! -d $d ] || find $d | sed 's/^/file /'
 done
 find / -xdev \( -path /proc -o -path /sys \) -prune -o \( -name '*k3s*' -o -name '*kubelet*' \) -print | grep -v '^/usr/lib/lab' | sed 's/^/file /'
-find /sys/fs/cgroup -name 'kubepods*' -maxdepth 2 | sed 's/^/cgroup /'
+find /sys/fs/cgroup -path '*kubepods*' -name cgroup.procs | while read -r f; do [ -z "$(cat "$f")" ] || echo "processes in $f"; done
 for p in /proc/[0-9]*; do
   exe=$(tr '\0' ' ' <$p/cmdline 2>/dev/null | cut -d' ' -f1)
   case $exe in *k3s* | *containerd* | *kube* | *flannel* | *etcd*) echo "process $exe" ;; esac
