@@ -55,6 +55,7 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	}
 
 	found := append(host.Findings(hostWant, facts), nvidia.Findings(gpuWant, facts)...)
+	found = append(found, w.refusedSharing(m, s)...)
 	actions := host.Plan(hostWant, facts, on)
 	for _, a := range nvidia.Plan(gpuWant, facts, on) {
 		if a.ID == nvidia.DriverID(m.Name) || a.ID == nvidia.RebootID(m.Name) || a.ID == nvidia.FabricID(m.Name) {
@@ -96,7 +97,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		if b.out[m.Name] || len(nvidia.GPUs(s.facts[m.Name])) == 0 {
 			continue
 		}
-		proof := w.prove(m, s, do)
+		proof := append(w.prove(m, s, do), w.share(b, m, s, do)...)
 		for _, a := range proof {
 			proofs = append(proofs, a.ID)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
+	"github.com/gpuctl/gpuctl/internal/sharing"
 	"github.com/gpuctl/gpuctl/internal/smoke"
 )
 
@@ -91,7 +92,14 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 		return err
 	}
 	count := len(nvidia.GPUs(facts))
-	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, count), say); err != nil {
+	now, err := client.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	// Whole GPUs come first; a node that is shared already is proven as it is.
+	n, _ := now.Node(m.Name)
+	shared, _ := sharing.Parse(n.Labels[sharing.ConfigLabel])
+	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, shared.Offers(count)), say); err != nil {
 		return fmt.Errorf("waiting for %s to be allocatable: %w", gpus(count), err)
 	}
 	state, err := client.Snapshot(ctx)
@@ -108,8 +116,8 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 }
 
 // offered waits for a node's allocatable GPUs and names what the operator says meanwhile.
-func offered(client *kube.Client, node string, count int) kube.Condition {
-	gate := client.NodeGPUs(node, map[string]int64{gpuResource: int64(count)})
+func offered(client *kube.Client, node string, offers map[string]int64) kube.Condition {
+	gate := client.NodeGPUs(node, offers)
 	return func(ctx context.Context) (bool, string, error) {
 		done, reason, err := gate(ctx)
 		if done || err != nil {
@@ -126,8 +134,8 @@ func smokeNode(name string, facts host.Facts, state kube.State) smoke.Node {
 	n, _ := state.Node(name)
 	out := smoke.Node{
 		Name: name, PCI: smoke.Unknown, Driver: facts.SMI.Value.DriverVersion,
-		Allocatable: int(n.Allocatable[gpuResource]), Requested: int(state.Requested(name)[gpuResource]),
 	}
+	sharedSmoke(&out, n, state)
 	if facts.PCI.Has() {
 		out.PCI = len(nvidia.GPUs(facts))
 	}

@@ -68,7 +68,7 @@ func smokeNodeView(n smoke.NodeReport) SmokeNode {
 func withoutProofs(actions []plan.Action) []plan.Action {
 	var out []plan.Action
 	for _, a := range actions {
-		if a.ID != smokeID(a.Machine) {
+		if a.ID != smokeID(a.Machine) && a.ID != sharingProofID(a.Machine) {
 			out = append(out, a)
 		}
 	}

@@ -101,7 +101,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 // facts that the set or the user overrode.
 func (w wanted) operator() (charts.Release, []string) {
 	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
-	rel, overrides := w.set.OperatorRelease(charts.Want{RuntimePath: gpu.RuntimePath}, gpu.Operator.Values)
+	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath}), gpu.Operator.Values)
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}

@@ -87,7 +87,7 @@ func Lookup(code Code) (Problem, bool) {
 // Catalogue returns every entry, sorted by code.
 func Catalogue() []Problem {
 	var all []Problem
-	for _, part := range [][]Problem{machineProblems(), networkProblems(), driverProblems(), clusterProblems(), gpuProblems(), smokeProblems(), toolProblems()} {
+	for _, part := range [][]Problem{machineProblems(), networkProblems(), driverProblems(), clusterProblems(), gpuProblems(), smokeProblems(), sharingProblems(), toolProblems()} {
 		all = append(all, part...)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Code < all[j].Code })

@@ -1,0 +1,258 @@
+package bootstrap
+
+import (
+	"context"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/kube"
+	"github.com/gpuctl/gpuctl/internal/sharing"
+	"github.com/gpuctl/gpuctl/internal/smoke"
+)
+
+// sharedAnnotation says which way to share a node has proven; its value is the
+// key of the device plugin's configuration.
+const sharedAnnotation = "gpuctl.dev/sharing-proven"
+
+func sharingID(machine string) string      { return machine + "/sharing" }
+func sharingProofID(machine string) string { return machine + "/sharing-proof" }
+
+// spec is how a machine's GPUs are to be shared.
+func (w wanted) spec(m inventory.Machine) sharing.Spec { return w.config.Group(m.Group).Spec() }
+
+// pluginConfigs are the device plugin's configurations that the groups need, by
+// key, and the key of nodes without a label; none where no group shares.
+func (w wanted) pluginConfigs() (map[string]string, string) {
+	configs := map[string]string{}
+	for _, g := range w.config.Spec.Groups {
+		if s := g.Spec(); s.Kind != sharing.Whole {
+			configs[s.Key()] = s.PluginConfig()
+		}
+	}
+	if len(configs) == 0 {
+		return nil, ""
+	}
+	configs[sharing.DefaultKey] = sharing.Spec{}.PluginConfig()
+	return configs, sharing.DefaultKey
+}
+
+// refusedSharing is what NVIDIA rejects about sharing a machine's GPUs.
+func (w wanted) refusedSharing(m inventory.Machine, s sight) []diag.Finding {
+	facts := s.facts[m.Name]
+	device := map[string]string{}
+	for _, d := range nvidia.GPUs(facts) {
+		device[d.Address] = d.Device
+	}
+	var cards []sharing.Card
+	for _, g := range facts.SMI.Value.GPUs {
+		cards = append(cards, sharing.Card{Model: g.Name, Device: device[g.PCI], Compute: g.Compute, MIG: g.MIG == "Enabled"})
+	}
+	var found []diag.Finding
+	for _, why := range w.spec(m).Refuse(cards) {
+		found = append(found, diag.Found("sharing-refused", m.Name, why))
+	}
+	return found
+}
+
+// share brings a node to the way its group shares GPUs, after the GPUs were
+// proven whole, and proves the sharing. A configuration that somebody else chose
+// for a node of a group that shares nothing is left alone.
+func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Action {
+	want, count := w.spec(m), len(nvidia.GPUs(s.facts[m.Name]))
+	n, joined := s.cluster.state.Node(m.Name)
+	if _, ours := sharing.Parse(n.Labels[sharing.ConfigLabel]); want.Kind == sharing.Whole && !ours {
+		return nil
+	}
+	if len(w.foreignOperator(s)) > 0 {
+		b.findings = append(b.findings, diag.Found("sharing-foreign-operator", m.Name, want.String()))
+		return nil
+	}
+	var actions []plan.Action
+	if reason := unshared(n, joined, want, count); reason != "" {
+		actions = append(actions, plan.Action{
+			ID: sharingID(m.Name), Machine: m.Name, Title: sharingTitle(n, joined, want, count), Reason: reason, Changes: sharingChanges(want),
+			Needs: []string{nodeID(m.Name), operatorID, smokeID(m.Name)}, Timeout: 12 * time.Minute,
+			Apply: func(ctx context.Context, say plan.Say) error { return w.shareNow(ctx, m, want, count, do, say) },
+		})
+		b.findings = append(b.findings, sharingFindings(m.Name, want, s.cluster.state)...)
+	}
+	if want.Kind != sharing.Whole && (len(actions) > 0 || n.Annotations[sharedAnnotation] != want.Key()) {
+		actions = append(actions, plan.Action{
+			ID: sharingProofID(m.Name), Machine: m.Name, Title: "prove the sharing of " + gpus(count),
+			Reason:  "pods have not run side by side this way yet",
+			Changes: []string{"a test pod for each free share, all at once, and one more that must wait: " + w.set.Smoke.Ref()},
+			Needs:   []string{sharingID(m.Name), smokeID(m.Name)}, Timeout: 35 * time.Minute,
+			Apply: func(ctx context.Context, say plan.Say) error { return w.proveSharing(ctx, m, s, want, do, say) },
+		})
+	}
+	return actions
+}
+
+// unshared says why a node's sharing is to be changed, "" where it is as wanted.
+// Capacity counts, not what is allocatable: a GPU that fell ill is no reason.
+func unshared(n kube.Node, joined bool, want sharing.Spec, count int) string {
+	key, label := want.Key(), n.Labels[sharing.ConfigLabel]
+	if want.Kind == sharing.Whole {
+		key = ""
+	}
+	switch have := n.Capacity[want.Resource()]; {
+	case !joined:
+		return "its node is new"
+	case label != key && label == "":
+		return "its GPUs are not shared"
+	case label != key:
+		return "its label names the configuration " + label
+	case have != int64(count*want.Units()):
+		return fmt.Sprintf("it has %d %s, not %d", have, want.Resource(), count*want.Units())
+	}
+	return ""
+}
+
+// sharingTitle names what pods ask for and how many there are before and after.
+func sharingTitle(n kube.Node, joined bool, want sharing.Spec, count int) string {
+	offers := want.Offers(count)
+	var parts []string
+	for _, resource := range []string{sharing.GPU, sharing.SharedGPU} {
+		before := n.Capacity[resource]
+		if !joined && resource == sharing.GPU {
+			before = int64(count)
+		}
+		if before != 0 || offers[resource] != 0 {
+			parts = append(parts, fmt.Sprintf("%s %d -> %d", resource, before, offers[resource]))
+		}
+	}
+	what := "share " + gpus(count) + " by " + string(want.Kind)
+	if want.Kind == sharing.Whole {
+		what = "give pods whole GPUs"
+	}
+	return what + " (" + strings.Join(parts, ", ") + ")"
+}
+
+func sharingChanges(want sharing.Spec) []string {
+	label := "label " + sharing.ConfigLabel + " goes"
+	if want.Kind != sharing.Whole {
+		label = "label " + sharing.ConfigLabel + "=" + want.Key()
+	}
+	changes := []string{label, "the device plugin and feature discovery of the node are restarted",
+		"pods ask for resources: {limits: {" + want.Resource() + ": 1}}"}
+	if c := want.Caution(); c != "" {
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// sharingFindings say what a change of sharing does to the pods that come and
+// to those that are there.
+func sharingFindings(machine string, want sharing.Spec, state kube.State) []diag.Finding {
+	var found []diag.Finding
+	if c := want.Caution(); c != "" {
+		found = append(found, diag.Found("sharing-no-isolation", machine, c))
+	}
+	if want.Rename {
+		found = append(found, diag.Found("sharing-renamed", machine, "pods must ask for "+sharing.SharedGPU+"; those that ask for "+sharing.GPU+" stay Pending"))
+	}
+	if want.Replicas >= sharing.Absurd {
+		found = append(found, diag.Found("sharing-absurd", machine, fmt.Sprintf("%d pods for each GPU", want.Replicas)))
+	}
+	var held []string
+	for _, p := range state.Pods {
+		if p.Node == machine && p.Namespace != smoke.Namespace {
+			held = append(held, p.Namespace+"/"+p.Name)
+		}
+	}
+	if len(held) > 0 {
+		sort.Strings(held)
+		found = append(found, diag.Found("sharing-pods-stay", machine, strings.Join(held, ", ")))
+	}
+	return found
+}
+
+// shareNow chooses the configuration by the node's label and makes the device
+// plugin read it: the operator does not watch the map of configurations.
+func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.Spec, count int, do doer, say plan.Say) error {
+	client, _, err := do.api.connect(ctx)
+	if err != nil {
+		return err
+	}
+	if want.Kind == sharing.Whole {
+		err = client.SetLabels(ctx, m.Name, nil, sharing.ConfigLabel)
+	} else {
+		err = client.SetLabels(ctx, m.Name, map[string]string{sharing.ConfigLabel: want.Key()})
+	}
+	if err != nil {
+		return err
+	}
+	if err := client.SetAnnotations(ctx, m.Name, nil, sharedAnnotation); err != nil {
+		return err
+	}
+	if err := client.RestartPods(ctx, w.set.Operator.Namespace, m.Name, "nvidia-device-plugin-daemonset", "gpu-feature-discovery"); err != nil {
+		return err
+	}
+	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, asShared(client, m.Name, want, count), say); err != nil {
+		return fmt.Errorf("waiting for %s to be %s: %w", gpus(count), want, err)
+	}
+	return nil
+}
+
+// asShared waits for labels, capacity and allocatable of a way to share.
+func asShared(client *kube.Client, node string, want sharing.Spec, count int) kube.Condition {
+	return func(ctx context.Context) (bool, string, error) {
+		state, err := client.Snapshot(ctx)
+		if err != nil {
+			return false, "", err
+		}
+		n, joined := state.Node(node)
+		if !joined {
+			return false, "node " + node + " is not there: " + state.NoAPI, nil
+		}
+		missing := want.Missing(count, n.Labels, n.Capacity, n.Allocatable)
+		reason := strings.Join(missing, "; ")
+		if len(missing) > 0 && !state.Policy.Ready() {
+			reason += "; " + state.Policy.Why()
+		}
+		return len(missing) == 0, reason, nil
+	}
+}
+
+// proveSharing runs pods side by side and keeps that this way to share is proven.
+func (w wanted) proveSharing(ctx context.Context, m inventory.Machine, s sight, want sharing.Spec, do doer, say plan.Say) error {
+	client, _, err := do.api.connect(ctx)
+	if err != nil {
+		return err
+	}
+	state, err := client.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	report, err := smoke.Run(ctx, client.Interface(), []smoke.Node{smokeNode(m.Name, s.facts[m.Name], state)}, w.smokeOptions(),
+		func(_, format string, args ...any) { say(format, args...) })
+	do.smoke.add(report)
+	if err != nil {
+		return err
+	}
+	if err := settleProof(ctx, client, m.Name, report); err != nil {
+		return err
+	}
+	return client.SetAnnotations(ctx, m.Name, map[string]string{sharedAnnotation: want.Key()})
+}
+
+// sharedSmoke fills what the test of a node needs to know of its sharing.
+func sharedSmoke(out *smoke.Node, n kube.Node, state kube.State) {
+	shared := sharing.Seen(n.Labels, n.Allocatable)
+	out.Resource, out.Units = shared.Resource(), shared.Units()
+	out.Allocatable = int(n.Allocatable[out.Resource])
+	out.Requested = int(state.Requested(n.Name)[out.Resource])
+}
+
+// withSharing are the operator's values as far as sharing goes.
+func (w wanted) withSharing(want charts.Want) charts.Want {
+	want.PluginConfigs, want.PluginDefault = w.pluginConfigs()
+	return want
+}
