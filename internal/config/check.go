@@ -29,6 +29,8 @@ func (c *Config) check(d *decoder) {
 	k.groups(s.Groups)
 	k.gpu(s.GPU)
 	k.sources(s.Sources)
+	k.references(s)
+	k.proxy(s.Proxy)
 	k.where(s)
 	k.machines(s)
 }
@@ -140,6 +142,7 @@ func (k checker) kubernetes(s Kubernetes) {
 	k.match(k.iface, s.Network.Interface, "spec.kubernetes.network.interface", "the name of a network interface, at most 15 characters")
 	k.noSecrets(s.Config.Server, "spec.kubernetes.config.server")
 	k.noSecrets(s.Config.Agent, "spec.kubernetes.config.agent")
+	k.registries(s.Registries)
 }
 
 func (k checker) groups(groups []Group) {
@@ -158,6 +161,7 @@ func (k checker) groups(groups []Group) {
 		}
 		first[g.Name] = i
 		k.sharing(g.Sharing, field+".sharing")
+		k.marks(g, field)
 	}
 }
 

@@ -49,7 +49,7 @@ type Spec struct {
 	// Sources are mirrors of what is downloaded; empty means the upstream places.
 	Sources Sources `yaml:"sources,omitempty"`
 	// Proxy is the HTTP proxy the machines must use to reach the internet.
-	Proxy Proxy `yaml:"proxy,omitempty" gpuctl:"later"`
+	Proxy Proxy `yaml:"proxy,omitempty"`
 }
 
 // SSH says how to reach the machines. Empty fields mean what ssh_config says.
@@ -92,8 +92,8 @@ type Kubernetes struct {
 	Disable []string `yaml:"disable,omitempty" jsonschema:"enum=coredns,enum=servicelb,enum=traefik,enum=local-storage,enum=metrics-server,enum=runtimes"`
 	// Config are further k3s configuration keys, per role.
 	Config K3sConfig `yaml:"config,omitempty"`
-	// Registries is the content of k3s's registries.yaml.
-	Registries map[string]any `yaml:"registries,omitempty" gpuctl:"later"`
+	// Registries is the content of k3s's registries.yaml. A secret is {env: NAME} or {file: PATH}; such a reference in a tls path (ca_file, cert_file, key_file) lays its content on the machines.
+	Registries map[string]any `yaml:"registries,omitempty"`
 	// Existing is a cluster that gpuctl did not make.
 	Existing *Existing `yaml:"existing,omitempty" gpuctl:"later"`
 }
@@ -134,10 +134,10 @@ type Group struct {
 	Driver Driver `yaml:"driver,omitempty"`
 	// Sharing splits GPUs between pods.
 	Sharing *Sharing `yaml:"sharing,omitempty"`
-	// Labels are put on the nodes.
-	Labels map[string]string `yaml:"labels,omitempty" gpuctl:"later"`
-	// Taints are put on the nodes, "key=value:NoSchedule".
-	Taints []string `yaml:"taints,omitempty" gpuctl:"later"`
+	// Labels are put on the nodes, those that have joined already too; one that is taken out of the file leaves the nodes.
+	Labels map[string]string `yaml:"labels,omitempty"`
+	// Taints are put on the nodes, "key=value:NoSchedule" or PreferNoSchedule; the GPU Operator and the smoke test tolerate them.
+	Taints []string `yaml:"taints,omitempty"`
 	// Hourly is the price of one machine per hour.
 	Hourly float64 `yaml:"hourly,omitempty" gpuctl:"later"`
 	// Spot marks machines that may be taken away.
@@ -250,7 +250,7 @@ type Sources struct {
 	Images string `yaml:"images,omitempty"`
 }
 
-// Proxy is an HTTP proxy.
+// Proxy is the HTTP proxy through which the machines download: k3s, its containerd, packages.
 type Proxy struct {
 	// HTTP is the proxy for http:// URLs.
 	HTTP string `yaml:"http,omitempty"`

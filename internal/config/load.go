@@ -143,6 +143,13 @@ func (c *Config) resolvePaths(dir, home string) {
 	if s.MachinesFrom != nil && s.MachinesFrom.Terraform != nil {
 		fix(&s.MachinesFrom.Terraform.Dir)
 	}
+	_ = s.mapReferences(func(r Secret, _ string) (any, error) {
+		if r.File == "" {
+			return map[string]any{"env": r.Env}, nil
+		}
+		fix(&r.File)
+		return map[string]any{"file": r.File}, nil
+	}) // it never fails
 	if strings.ContainsAny(s.Set, `/\`) || strings.HasSuffix(s.Set, ".yaml") {
 		fix(&s.Set)
 	}

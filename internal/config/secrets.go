@@ -13,7 +13,7 @@ func (k checker) noSecrets(v any, field string) {
 		for key, value := range v {
 			at := join(field, key)
 			if secretName(key) && holdsText(value) {
-				k.problem(at, "has the name of a secret, and secrets do not stand in this file; use the key that names a file or a Kubernetes Secret instead")
+				k.problem(at, "has the name of a secret, and secrets do not stand in this file; say where it is instead: {env: NAME} or {file: PATH}")
 				continue
 			}
 			k.noSecrets(value, at)
@@ -31,11 +31,6 @@ func holdsText(v any) bool {
 		return v != ""
 	case int64, float64:
 		return true
-	case map[string]any:
-		// {env: NAME}: a reference, which nothing resolves inside these maps yet.
-		_, env := v["env"].(string)
-		_, file := v["file"].(string)
-		return len(v) == 1 && (env || file)
 	}
 	return false
 }

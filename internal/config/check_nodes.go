@@ -1,0 +1,123 @@
+package config
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// marks checks the labels and taints of a group.
+func (k checker) marks(g Group, field string) {
+	for key, value := range g.Labels {
+		at := join(field+".labels", key)
+		if why := checkLabelKey(key); why != "" {
+			k.problem(at, "%s", why)
+		}
+		if !labelValue().MatchString(value) {
+			k.problem(at, "%q is no label value: at most 63 letters, digits, '-', '_' and '.', letters or digits at both ends", value)
+		}
+	}
+	first := map[string]int{}
+	for i, text := range g.Taints {
+		at := fmt.Sprintf("%s.taints[%d]", field, i)
+		t, err := ParseTaint(text)
+		if err != nil {
+			k.problem(at, "%v", err)
+			continue
+		}
+		if j, twice := first[t.Key]; twice {
+			k.problem(at, "%s stands in taints[%d] already", t.Key, j)
+		}
+		first[t.Key] = i
+	}
+}
+
+// Taint keeps pods away from a node that do not tolerate it.
+type Taint struct{ Key, Value, Effect string }
+
+func (t Taint) String() string { return t.Key + "=" + t.Value + ":" + t.Effect }
+
+// ParseTaint reads "key=value:NoSchedule" and "key:PreferNoSchedule". NoExecute
+// is refused: it would drive off what runs the node's GPUs.
+func ParseTaint(text string) (Taint, error) {
+	rest, effect, found := strings.Cut(text, ":")
+	key, value, _ := strings.Cut(rest, "=")
+	t := Taint{Key: key, Value: value, Effect: effect}
+	switch {
+	case !found:
+		return t, fmt.Errorf("%q has no effect; taints look like key=value:NoSchedule", text)
+	case effect != "NoSchedule" && effect != "PreferNoSchedule":
+		return t, fmt.Errorf("effect %q is neither NoSchedule nor PreferNoSchedule", effect)
+	case !labelValue().MatchString(value):
+		return t, fmt.Errorf("%q is no value of a taint", value)
+	}
+	if why := checkLabelKey(key); why != "" {
+		return t, fmt.Errorf("%s", why)
+	}
+	return t, nil
+}
+
+func labelValue() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?)?$`)
+}
+
+// checkLabelKey says why a key cannot be a user's: its form, or its owner.
+func checkLabelKey(key string) string {
+	domain, name, prefixed := strings.Cut(key, "/")
+	if !prefixed {
+		domain, name = "", key
+	}
+	part := regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	dns := regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+	switch {
+	case !part.MatchString(name) || (prefixed && !dns.MatchString(domain)):
+		return fmt.Sprintf("%q is no key: name or domain/name, of letters, digits, '-', '_' and '.'", key)
+	case domain == "gpuctl.dev" || strings.HasSuffix(domain, ".gpuctl.dev"):
+		return fmt.Sprintf("%q is gpuctl's own", key)
+	case domain == "nvidia.com" || strings.HasSuffix(domain, ".nvidia.com"):
+		return fmt.Sprintf("%q is the GPU Operator's own", key)
+	case key == "kubernetes.io/hostname" || key == "kubernetes.io/os" || key == "kubernetes.io/arch":
+		return fmt.Sprintf("%q is the kubelet's own", key)
+	}
+	return ""
+}
+
+// registries checks secrets; what else k3s would refuse is told when planning.
+func (k checker) registries(r map[string]any) {
+	const field = "spec.kubernetes.registries"
+	k.noSecrets(r, field)
+	configs, _ := r["configs"].(map[string]any)
+	for host, c := range configs {
+		c, _ := c.(map[string]any)
+		auth, _ := c["auth"].(map[string]any)
+		at := field + ".configs." + host + ".auth.auth"
+		if text, clear := auth["auth"].(string); clear && text != "" {
+			k.problem(at, "holds user and password, and secrets do not stand in this file; say where it is instead: {env: NAME} or {file: PATH}")
+		}
+	}
+}
+
+func (k checker) proxy(p Proxy) {
+	for name, value := range map[string]string{"http": p.HTTP, "https": p.HTTPS} {
+		if value == "" {
+			continue
+		}
+		at := "spec.proxy." + name
+		u, err := url.Parse(value)
+		switch {
+		case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
+			k.problem(at, "must be a http:// or https:// URL, such as http://10.0.0.1:3128")
+		case u.User != nil:
+			k.problem(at, "holds a user or a password; secrets do not stand in this file")
+		case strings.ContainsAny(value, "'\"\\`$ \t\n"):
+			k.problem(at, "holds a quote, a space or a '$'")
+		}
+	}
+	if p.No != "" && !regexp.MustCompile(`^[A-Za-z0-9.,:/*_\[\]-]+$`).MatchString(p.No) {
+		k.problem("spec.proxy.no", "%q is no list of hosts and networks separated by commas, without spaces", p.No)
+	}
+	if p.No != "" && p.HTTP == "" && p.HTTPS == "" {
+		k.problem("spec.proxy.no", "stands without http and https")
+	}
+}

@@ -1,0 +1,175 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A reference stands in a map that is only passed on (k3s keys, registries,
+// Helm values) where a secret would: {env: NAME} or {file: PATH}.
+//
+// In config.server, config.agent and registries any value may be one. In Helm
+// values only those under the name of a secret are: a chart may have keys called
+// env and file of its own.
+
+// reference reads one; ok is false for everything else.
+func reference(v any) (s Secret, ok bool) {
+	m, isMap := v.(map[string]any)
+	if !isMap || len(m) != 1 {
+		return Secret{}, false
+	}
+	env, isEnv := m["env"].(string)
+	file, isFile := m["file"].(string)
+	return Secret{Env: env, File: file}, isEnv || isFile
+}
+
+// Read returns the secret of an environment variable or a file, without the
+// newline at its end. The error names the place, never the value.
+func (s Secret) Read() (string, error) {
+	if s.Env != "" {
+		if v := os.Getenv(s.Env); v != "" {
+			return v, nil
+		}
+		return "", fmt.Errorf("the environment variable %s is empty", s.Env)
+	}
+	data, err := os.ReadFile(s.File)
+	if err != nil {
+		return "", fmt.Errorf("reading a secret: %w", err)
+	}
+	text := strings.TrimRight(string(data), "\r\n")
+	if text == "" {
+		return "", fmt.Errorf("reading a secret: %s is empty", s.File)
+	}
+	return text, nil
+}
+
+// passed are the maps that may hold references, by field; all says that any
+// value may be one, not only those under the name of a secret.
+type passed struct {
+	field  string
+	values map[string]any
+	all    bool
+}
+
+func (s *Spec) passed() []passed {
+	return []passed{
+		{"spec.kubernetes.registries", s.Kubernetes.Registries, true},
+		{"spec.kubernetes.config.server", s.Kubernetes.Config.Server, true},
+		{"spec.kubernetes.config.agent", s.Kubernetes.Config.Agent, true},
+		{"spec.gpu.operator.values", s.GPU.Operator.Values, false},
+	}
+}
+
+// eachReference calls do for every reference below v and puts in its place what
+// do returns.
+func eachReference(v any, field, key string, all bool, do func(Secret, string) (any, error)) (any, error) {
+	if s, ok := reference(v); ok && (all || secretName(key)) {
+		return do(s, field)
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range sorted(v) {
+			var err error
+			if out[k], err = eachReference(v[k], join(field, k), k, all, do); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(v))
+		for i, item := range v {
+			var err error
+			if out[i], err = eachReference(item, fmt.Sprintf("%s[%d]", field, i), key, all, do); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return v, nil
+}
+
+// mapReferences puts what do returns in the place of each reference. The maps
+// are new ones: copies of the configuration keep theirs.
+func (s *Spec) mapReferences(do func(s Secret, field string) (any, error)) error {
+	places := []*map[string]any{&s.Kubernetes.Registries, &s.Kubernetes.Config.Server, &s.Kubernetes.Config.Agent, &s.GPU.Operator.Values}
+	for i, p := range s.passed() {
+		if p.values == nil {
+			continue
+		}
+		v, err := eachReference(p.values, p.field, "", p.all, do)
+		if err != nil {
+			return err
+		}
+		// A map that is a reference itself becomes a text, which the checks have refused.
+		*places[i], _ = v.(map[string]any)
+	}
+	return nil
+}
+
+// Resolved returns the configuration with every reference replaced by the secret
+// that read returns for it. The result must not be printed or kept. All secrets
+// that are not there stand in one *InvalidError.
+func (c Config) Resolved(read func(Secret) (string, error)) (Config, error) {
+	invalid := &InvalidError{}
+	_ = c.Spec.mapReferences(func(s Secret, field string) (any, error) {
+		text, err := read(s)
+		if err != nil {
+			invalid.Problems = append(invalid.Problems, Problem{Field: field, Message: err.Error()})
+		}
+		return text, nil
+	}) // the problems are kept
+	if len(invalid.Problems) > 0 {
+		return Config{}, invalid
+	}
+	return c, nil
+}
+
+// SecretEnv names the environment variables that hold secrets of the
+// configuration: programs that gpuctl starts must not inherit them.
+func (c Config) SecretEnv() []string {
+	var names []string
+	add := func(s Secret, _ string) (any, error) {
+		if s.Env != "" {
+			names = append(names, s.Env)
+		}
+		return nil, nil
+	}
+	if p := c.Spec.SSH.SudoPassword; p != nil {
+		_, _ = add(*p, "")
+	}
+	c.Spec.visitReferences(add)
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// visitReferences calls do, which never fails, for every reference of the file.
+func (s *Spec) visitReferences(do func(Secret, string) (any, error)) {
+	for _, p := range s.passed() {
+		_, _ = eachReference(p.values, p.field, "", p.all, do)
+	}
+}
+
+// references checks what references name.
+func (k checker) references(s *Spec) {
+	for _, p := range s.passed() {
+		if _, ok := reference(p.values); ok && p.all {
+			k.problem(p.field, "is a map of its own, not a secret")
+		}
+	}
+	s.visitReferences(func(r Secret, field string) (any, error) {
+		k.secret(r, field)
+		return nil, nil
+	})
+}
+
+func sorted(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
