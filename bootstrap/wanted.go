@@ -66,8 +66,25 @@ func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
 	}
 	return nvidia.Want{
 		Machine: m.Name, DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
+		Driver:  w.driver(m),
 		Toolkit: nvidia.Toolkit{Version: t.Version, Repository: t.Repository, KeyURL: t.KeyURL, KeyFingerprint: t.KeyFingerprint},
 	}
+}
+
+// driver is the kernel driver, where gpuctl provides it.
+func (w wanted) driver(m inventory.Machine) nvidia.Driver {
+	group, pin := w.config.Group(m.Group).Driver, w.set.Driver
+	d := nvidia.Driver{
+		Branch: group.Branch, Explicit: group.Branch != "", Modules: group.Modules, NoReboot: group.Reboot == "never",
+		KeyFingerprint: pin.KeyFingerprint, Keys: pin.Keys,
+	}
+	if d.Branch == "" {
+		d.Branch = pin.Branch
+	}
+	if base := strings.TrimRight(w.config.Spec.Sources.Packages, "/"); base != "" {
+		d.Repository = base + "/cuda/repos"
+	}
+	return d
 }
 
 func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
