@@ -20,6 +20,7 @@ type contents struct {
 	build   string // its key
 	k3s     string // the binary; empty for none
 	debs    []string
+	drivers []string // packages of the driver's own repository
 	charts  []string
 	images  []gpu.Image
 	overlay map[string]machine.File
@@ -90,6 +91,17 @@ func (l *Lab) buildGPU(ctx context.Context, c *contents) error {
 	if err != nil {
 		return err
 	}
+	err = l.step(ctx, "driver packages", func(ctx context.Context) error {
+		dir, err := gpu.Drivers(ctx, l.cache)
+		if err != nil {
+			return err
+		}
+		c.drivers, err = filepath.Glob(filepath.Join(dir, "*.deb"))
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	err = l.step(ctx, "charts", func(ctx context.Context) error {
 		dir, err := gpu.Charts(ctx, l.cache)
 		if err != nil {
@@ -145,6 +157,9 @@ func (l *Lab) serve(ctx context.Context, c contents) error {
 		return err
 	}
 	if err := mirror.WriteApt(filepath.Join(dir, "apt"), c.debs, key); err != nil {
+		return err
+	}
+	if err := mirror.WriteDrivers(filepath.Join(dir, "apt"), c.drivers, key); err != nil {
 		return err
 	}
 	if err := mirror.WriteCharts(filepath.Join(dir, "charts"), c.charts); err != nil {

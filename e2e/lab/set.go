@@ -61,7 +61,7 @@ func (l *Lab) set() (map[string]any, error) {
 			"keyURL":         "https://nvidia.github.io/libnvidia-container/gpgkey",
 			"keyFingerprint": fingerprint,
 		},
-		"driver": map[string]any{"branch": "580"},
+		"driver": map[string]any{"branch": "580", "keyFingerprint": fingerprint},
 		"operator": map[string]any{
 			"chart": "gpu-operator", "repository": "https://helm.ngc.nvidia.com/nvidia", "version": gpu.Operator,
 			"sha256": chart, "namespace": "gpu-operator", "runtimePath": "cdi",

@@ -28,6 +28,8 @@ type Cluster struct {
 	SSH map[string]any
 	// Set is the lab's own if empty.
 	Set string
+	// Spec are further fields of spec.
+	Spec map[string]any
 }
 
 // Write writes gpuctl.yaml.
@@ -54,9 +56,10 @@ func (s *Scene) Write(c Cluster) {
 		maps.Copy(entry, m.More)
 		machines = append(machines, entry)
 	}
+	spec := map[string]any{"set": c.Set, "ssh": ssh, "sources": s.Lab.Sources(), "machines": machines}
+	maps.Copy(spec, c.Spec)
 	data, err := yaml.Marshal(map[string]any{
-		"apiVersion": "gpuctl.dev/v1alpha1", "kind": "Cluster", "metadata": map[string]any{"name": s.Name},
-		"spec": map[string]any{"set": c.Set, "ssh": ssh, "sources": s.Lab.Sources(), "machines": machines},
+		"apiVersion": "gpuctl.dev/v1alpha1", "kind": "Cluster", "metadata": map[string]any{"name": s.Name}, "spec": spec,
 	})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(s.Dir, "gpuctl.yaml"), data, 0o644)

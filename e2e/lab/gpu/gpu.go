@@ -46,6 +46,12 @@ func T4(n int) Scenario { return scenario.T4(n) }
 // HGX is a healthy machine with eight H100 behind NVSwitches.
 func HGX() Scenario { return scenario.HGX() }
 
+// NoDriver is a machine with n H100 PCIe cards and no driver.
+func NoDriver(n int) Scenario { return scenario.NoDriver(n) }
+
+// Nouveau is a machine with n H100 PCIe cards that nouveau holds, and no driver.
+func Nouveau(n int) Scenario { return scenario.Nouveau(n) }
+
 // MachineFiles returns a directory that is to be laid over the root of every
 // machine. It holds /usr/lib/lab/gpu-boot, which the machine runs at every
 // boot when it has a scenario, and the parts of the simulated driver.

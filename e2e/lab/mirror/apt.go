@@ -50,7 +50,18 @@ func SigningKey(file string) (*openpgp.Entity, error) {
 // WriteApt lays an apt repository below dir as NVIDIA's libnvidia-container
 // does: gpgkey, and a flat repository in stable/deb/amd64.
 func WriteApt(dir string, debs []string, key *openpgp.Entity) error {
-	flat := filepath.Join(dir, "stable", "deb", "amd64")
+	return writeFlat(filepath.Join(dir, "stable", "deb", "amd64"), filepath.Join(dir, "gpgkey"), debs, key)
+}
+
+// WriteDrivers lays the repository of driver packages below dir, for Debian 12,
+// as https://developer.download.nvidia.com/compute does: a flat one with the key in it.
+func WriteDrivers(dir string, debs []string, key *openpgp.Entity) error {
+	flat := filepath.Join(dir, "cuda", "repos", "debian12", "x86_64")
+	return writeFlat(flat, filepath.Join(flat, "3bf863cc.pub"), debs, key)
+}
+
+// writeFlat lays a flat repository and its public key.
+func writeFlat(flat, keyFile string, debs []string, key *openpgp.Entity) error {
 	if err := os.MkdirAll(flat, 0o755); err != nil {
 		return fmt.Errorf("laying the apt repository: %w", err)
 	}
@@ -76,7 +87,7 @@ func WriteApt(dir string, debs []string, key *openpgp.Entity) error {
 		return fmt.Errorf("signing the apt repository: %w", err)
 	}
 	for path, content := range map[string][]byte{
-		filepath.Join(dir, "gpgkey"):     public,
+		keyFile:                          public,
 		filepath.Join(flat, "Packages"):  index.Bytes(),
 		filepath.Join(flat, "Release"):   release,
 		filepath.Join(flat, "InRelease"): signed,

@@ -81,10 +81,19 @@ func current(s scenario.Scenario) (scenario.Scenario, error) {
 	case err == nil && s.Faults.HealedByReboot && string(first) != string(boot):
 		s = s.Healed()
 	}
+	if err != nil {
+		return s, err
+	}
+	if s.Faults.Nouveau && nouveauGone(first, boot) {
+		s.Faults.Nouveau = false
+	}
+	if s, err = withPackages(s); err != nil {
+		return s, err
+	}
 	if _, err := os.Stat(loadedByHand); err == nil {
 		s.Faults.NotLoaded = false
 	}
-	return s, err
+	return s, nil
 }
 
 // Load is what modprobe runs for a driver that is not loaded.

@@ -40,6 +40,22 @@ func HGX() Scenario {
 	return s
 }
 
+// NoDriver is a machine with n H100 PCIe cards and a plain image: a driver
+// package makes the cards come alive.
+func NoDriver(n int) Scenario {
+	s := H100(n)
+	s.Driver = ""
+	return s
+}
+
+// Nouveau is NoDriver whose kernel has given the cards to nouveau; a boot with
+// nouveau on a blacklist ends that.
+func Nouveau(n int) Scenario {
+	s := NoDriver(n)
+	s.Faults.Nouveau = true
+	return s
+}
+
 func preset(n int, g GPU, modules string) Scenario {
 	s := Scenario{Driver: presetDriver, CUDA: presetCUDA, Modules: modules}
 	for range n {

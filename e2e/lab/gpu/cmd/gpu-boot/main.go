@@ -1,5 +1,6 @@
 // Command gpu-boot lays the simulated GPUs of a lab machine at boot. With the
-// argument "load" it loads the driver, as modprobe asks it to.
+// argument "load" it loads the driver, as modprobe asks it to; with "installed" it
+// takes in what a driver package brought.
 package main
 
 import (
@@ -11,8 +12,13 @@ import (
 
 func main() {
 	run := boot.Run
-	if len(os.Args) > 1 && os.Args[1] == "load" {
-		run = boot.Load
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case "load":
+			run = boot.Load
+		case "installed":
+			run = boot.Installed
+		}
 	}
 	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, "gpu-boot:", err)
