@@ -23,6 +23,9 @@ func TestCatalogueIsWhole(t *testing.T) {
 		if p.Title == "" || p.Symptom == "" || p.Cause == "" || len(p.Fix) == 0 || p.Severity == "" {
 			t.Errorf("%s lacks title, symptom, cause, fix or severity", p.Code)
 		}
+		if p.Unverified && p.Severity == Blocks {
+			t.Errorf("%s was not checked against a source and blocks", p.Code)
+		}
 		if !areas[p.Area] {
 			t.Errorf("%s: area %q", p.Code, p.Area)
 		}

@@ -114,7 +114,7 @@ func etcdProblems() []Problem {
 func runtimeProblems() []Problem {
 	return []Problem{
 		{
-			Code: "default-runtime-missing", Area: "toolkit", Severity: Blocks,
+			Code: "default-runtime-missing", Aliases: []string{"D43"}, Area: "toolkit", Severity: Blocks,
 			Title:     "k3s is told to use a runtime that is not installed",
 			Symptom:   "default runtime nvidia was not found; k3s restarts with exit code 0",
 			Cause:     "default-runtime is set and nvidia-container-runtime is not on the service's PATH",
@@ -148,7 +148,7 @@ func runtimeProblems() []Problem {
 			Reference: "k3s-io/k3s#11626",
 		},
 		{
-			Code: "containerd-template-by-toolkit", Area: "toolkit", Severity: Blocks,
+			Code: "containerd-template-by-toolkit", Aliases: []string{"D7"}, Area: "toolkit", Severity: Blocks,
 			Title:     "The next start of k3s will break this node",
 			Symptom:   "config.toml.tmpl holds a NVIDIA runtime, no template syntax and no CNI section",
 			Cause:     "CONTAINERD_CONFIG of a GPU Operator release points at the template: the toolkit wrote a finished file there",
@@ -174,7 +174,7 @@ func runtimeProblems() []Problem {
 			Reference: k3sSource + "blob/main/pkg/agent/containerd",
 		},
 		{
-			Code: "cgroup-missing", Area: "machine", Severity: Blocks,
+			Code: "cgroup-missing", Aliases: []string{"A18"}, Area: "machine", Severity: Blocks,
 			Title:     "The kernel offers no usable cgroups",
 			Symptom:   "failed to find memory cgroup, or failed to find cpuset cgroup (v2)",
 			Cause:     "the controller is off on the kernel command line, or the machine is itself a container",
@@ -183,7 +183,7 @@ func runtimeProblems() []Problem {
 			Reference: k3sSource + "blob/main/pkg/cgroups",
 		},
 		{
-			Code: "cgroup-v1-refused", Area: "machine", Severity: Blocks,
+			Code: "cgroup-v1-refused", Aliases: []string{"A17"}, Area: "machine", Severity: Blocks,
 			Title:     "The kubelet does not run on cgroup v1",
 			Symptom:   "kubelet is configured to not run on a host using cgroup v1",
 			Cause:     "Kubernetes 1.35 and later ask for cgroup v2",

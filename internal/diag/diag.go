@@ -3,7 +3,10 @@
 // findings by code; this package knows what a code means.
 package diag
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // Severity says what a finding does to a run.
 type Severity string
@@ -76,7 +79,7 @@ func Lookup(code Code) (Problem, bool) {
 			return p, true
 		}
 		for _, a := range p.Aliases {
-			if a == string(code) {
+			if strings.EqualFold(a, string(code)) {
 				return p, true
 			}
 		}
@@ -87,7 +90,10 @@ func Lookup(code Code) (Problem, bool) {
 // Catalogue returns every entry, sorted by code.
 func Catalogue() []Problem {
 	var all []Problem
-	for _, part := range [][]Problem{machineProblems(), networkProblems(), driverProblems(), clusterProblems(), gpuProblems(), smokeProblems(), sharingProblems(), toolProblems()} {
+	for _, part := range [][]Problem{
+		accessProblems(), machineProblems(), networkProblems(), driverProblems(), toolkitProblems(), gpuProblems(), conditionProblems(),
+		sharingProblems(), clusterProblems(), operatorProblems(), smokeProblems(), workloadProblems(), toolProblems(),
+	} {
 		all = append(all, part...)
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Code < all[j].Code })

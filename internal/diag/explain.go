@@ -12,17 +12,20 @@ type Coded interface {
 	DiagCode() Code
 }
 
+// Named is Coded for packages that import nothing of this module.
+type Named interface {
+	error
+	DiagCode() string
+}
+
 // Explain finds the entry that explains an error: the code the error carries,
 // else the entry whose fragments fit its text best.
 func Explain(err error) (Problem, bool) {
 	if err == nil {
 		return Problem{}, false
 	}
-	var coded Coded
-	if errors.As(err, &coded) {
-		if p, ok := Lookup(coded.DiagCode()); ok {
-			return p, true
-		}
+	if p, ok := Lookup(CodeOf(err)); ok {
+		return p, true
 	}
 	found := ExplainText(err.Error())
 	if len(found) == 0 {
@@ -31,10 +34,24 @@ func Explain(err error) (Problem, bool) {
 	return found[0], true
 }
 
-// ExplainText finds the entries whose fragments stand in a text (an error
-// message pasted from anywhere), the longest fragment first.
+// CodeOf is the code that an error or one it wraps carries, "" without one.
+func CodeOf(err error) Code {
+	var coded Coded
+	if errors.As(err, &coded) && coded.DiagCode() != "" {
+		return coded.DiagCode()
+	}
+	var named Named
+	if errors.As(err, &named) {
+		return Code(named.DiagCode())
+	}
+	return ""
+}
+
+// ExplainText finds the entries that a text speaks of (an error message pasted
+// from anywhere), that of the longest fragment first.
 func ExplainText(text string) []Problem {
-	lower := strings.ToLower(text)
+	// The kernel breaks sentences over lines, each with the module's name before it.
+	lower := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "NVRM:", " ")), " "))
 	type hit struct {
 		p   Problem
 		len int
@@ -57,4 +74,87 @@ func ExplainText(text string) []Problem {
 		out = append(out, h.p)
 	}
 	return out
+}
+
+// Alike finds entries by words: those of which title, symptom and cause share
+// most with the text, at most n. It is for texts that no fragment identifies.
+func Alike(text string, n int) []Problem {
+	asked := words(text)
+	all := Catalogue()
+	common := map[string]int{}
+	for _, p := range all {
+		for w := range words(p.Title + " " + p.Symptom + " " + p.Cause) {
+			common[w]++
+		}
+	}
+	type hit struct {
+		p     Problem
+		score float64
+	}
+	var hits []hit
+	for _, p := range all {
+		score := 0.0
+		for w := range words(p.Title + " " + p.Symptom + " " + p.Cause) {
+			// A word that few entries have tells more.
+			if asked[w] && common[w] < len(all)/10 {
+				score += 1 / float64(common[w])
+			}
+		}
+		if score > 0.2 {
+			hits = append(hits, hit{p, score})
+		}
+	}
+	sort.SliceStable(hits, func(i, j int) bool { return hits[i].score > hits[j].score })
+	var out []Problem
+	for _, h := range hits[:min(n, len(hits))] {
+		out = append(out, h.p)
+	}
+	return out
+}
+
+func words(text string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '_'
+	}) {
+		if len(w) > 2 {
+			set[w] = true
+		}
+	}
+	return set
+}
+
+// Nearest is the code or alias that differs least from a mistyped one, "" when
+// none is near.
+func Nearest(name string) string {
+	best, least := "", 3+len(name)/8
+	for _, p := range Catalogue() {
+		for _, n := range append([]string{string(p.Code)}, p.Aliases...) {
+			if d := distance(strings.ToLower(name), strings.ToLower(n)); d < least && d < len(n) {
+				best, least = n, d
+			}
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := diagonal
+			if a[i-1] != b[j-1] {
+				cost++
+			}
+			diagonal = row[j]
+			row[j] = min(cost, row[j]+1, row[j-1]+1)
+		}
+	}
+	return row[len(b)]
 }

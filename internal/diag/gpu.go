@@ -94,7 +94,7 @@ func healthProblems() []Problem {
 			Reference: "https://docs.nvidia.com/deploy/xid-errors/",
 		},
 		{
-			Code: "gpu-xid", Aliases: []string{"E2", "E3", "E5", "E6", "E7"}, Area: "gpu", Severity: Warns,
+			Code: "gpu-xid", Area: "gpu", Severity: Warns,
 			Title:     "The kernel log holds errors of a GPU",
 			Symptom:   "NVRM: Xid lines that call for a reset, a reboot or the provider",
 			Cause:     "hardware or firmware errors since the last boot",

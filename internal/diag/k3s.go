@@ -10,7 +10,7 @@ const (
 func k3sProblems() []Problem {
 	return []Problem{
 		{
-			Code: "node-password-rejected", Aliases: []string{"B1"}, Area: "cluster", Severity: Blocks,
+			Code: "node-password-rejected", Aliases: []string{"B1", "F14"}, Area: "cluster", Severity: Blocks,
 			Title:   "The server refuses the node's password",
 			Symptom: "the agent waits for ever: Node password rejected, duplicate hostname",
 			Cause:   "a machine was rebuilt under the name of an earlier node whose password secret is still there, or two machines have the same name",

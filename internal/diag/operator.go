@@ -1,0 +1,255 @@
+package diag
+
+const (
+	operatorHelp  = "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/troubleshooting.html"
+	operatorNotes = "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/release-notes.html"
+	toolkitHelp   = "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/troubleshooting.html"
+)
+
+// operatorProblems are failures of the GPU Operator and what it runs.
+func operatorProblems() []Problem {
+	return append(operatorStateProblems(), append(operandProblems(), operatorDriverProblems()...)...)
+}
+
+func operatorStateProblems() []Problem {
+	return []Problem{
+		{
+			Code: "operator-missing", Area: "cluster", Severity: Warns,
+			Title:   "There is no GPU Operator",
+			Symptom: "no ClusterPolicy and no operator deployment, though nodes have GPUs",
+			Cause:   "it was never installed, or was uninstalled",
+			Fix:     []string{"gpuctl apply"},
+		},
+		{
+			Code: "operator-foreign", Area: "cluster", Severity: Informs,
+			Title:     "Somebody else installed the GPU Operator",
+			Symptom:   "a release of the chart under another name or in another namespace",
+			Cause:     "the cluster came with it",
+			Fix:       []string{"nothing: it is used as it is, and never a second one installed", "to let gpuctl keep it: helm uninstall it, then gpuctl apply"},
+			Reference: "NVIDIA/gpu-operator#826",
+		},
+		{
+			Code: "operators-two", Area: "cluster", Severity: Blocks,
+			Title:     "Two GPU Operators are installed",
+			Symptom:   "more than one operator deployment or ClusterPolicy",
+			Cause:     "a second install under a generated name; both write the same nodes",
+			Fix:       []string{"helm list -A | grep gpu-operator", "helm uninstall the one that is not gpuctl's"},
+			Reference: "NVIDIA/gpu-operator#826",
+		},
+		{
+			Code: "operator-deployment-down", Area: "cluster", Severity: Blocks,
+			Title:     "The GPU Operator itself does not run",
+			Symptom:   "its deployment has no ready pod",
+			Cause:     "its image is not pulled, no node takes it, or it was killed for memory",
+			Fix:       []string{"kubectl -n gpu-operator get pods; kubectl -n gpu-operator describe deployment gpu-operator"},
+			DependsOn: []Code{"smoke-image-pull", "pull-rate-limit", "operator-out-of-memory", "pod-security"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "operator-not-ready", Area: "cluster", Severity: Blocks,
+			Title:     "The GPU Operator is not done",
+			Symptom:   "ClusterPolicy is notReady; OperandNotReady",
+			Cause:     "one of its daemonsets does not become ready on a node",
+			Fix:       []string{"kubectl -n gpu-operator get pods -o wide: the first that is not Running is the cause", "its init containers driver-validation and toolkit-validation say what they wait for"},
+			DependsOn: []Code{"nfd-labels-missing", "operand-waits", "smoke-image-pull", "driver-image-missing", "runtime-not-configured", "operator-deployment-down", "pod-security", "driver-upgrade-stuck", "operator-driver-paused"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "operator-policy-error", Area: "cluster", Severity: Blocks,
+			Title:     "The GPU Operator refuses its ClusterPolicy",
+			Symptom:   "condition Error is true with reason ReconcileFailed or similar",
+			Cause:     "a value of the release contradicts another or the cluster's version",
+			Fix:       []string{"kubectl get clusterpolicy -o yaml: status.conditions", "correct gpu.operator.values in gpuctl.yaml, then gpuctl apply"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "operator-gates-timeout", Area: "cluster", Severity: Blocks,
+			Title:     "The GPU Operator was not ready in its time",
+			Symptom:   "the wait names the gate: deployment, labels, operands, ClusterPolicy or allocatable GPUs",
+			Cause:     "slow pulls of large images, or an operand that fails",
+			Fix:       []string{"gpuctl doctor", "gpuctl apply again: it goes on waiting where it is"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "nfd-labels-missing", Aliases: []string{"D16"}, Area: "cluster", Severity: Blocks,
+			Title:     "Node feature discovery has not labelled the node",
+			Symptom:   "label feature.node.kubernetes.io/pci-10de.present is missing; every operand wants 0 pods; reason NFDLabelsMissing",
+			Cause:     "the discovery worker does not run on the node, mostly for a taint it does not tolerate",
+			Fix:       []string{"kubectl -n gpu-operator get pods -o wide -l app.kubernetes.io/name=node-feature-discovery", "tolerations for node-feature-discovery.worker and daemonsets in gpu.operator.values"},
+			Match:     []string{"nfdlabelsmissing", "no node feature discovery label"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "nfd-labels-vanish", Aliases: []string{"D17"}, Area: "cluster", Severity: Warns,
+			Title:     "All NVIDIA labels vanish and come back",
+			Symptom:   "operands are removed and restarted when a discovery pod is deleted",
+			Cause:     "node feature discovery before 0.16.2 withdraws its labels when it ends",
+			Fix:       []string{"use an operator release with node feature discovery 0.16.2 or later"},
+			Reference: "NVIDIA/gpu-operator#782",
+		},
+		{
+			Code: "nfd-twice", Aliases: []string{"D18"}, Area: "cluster", Severity: Warns,
+			Title:     "Node feature discovery is installed twice",
+			Symptom:   "worker daemonsets in two namespaces, labels flip",
+			Cause:     "the GPU Operator and another operator each bring it",
+			Fix:       []string{"nfd.enabled: false in the values of one of them"},
+			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html",
+		},
+		{
+			Code: "operator-out-of-memory", Aliases: []string{"D35"}, Area: "cluster", Severity: Warns,
+			Title:     "The operator is killed for memory",
+			Symptom:   "OOMKilled in the pod gpu-operator",
+			Cause:     "the limit of 350Mi is too small for a cluster of many nodes",
+			Fix:       []string{"gpu.operator.values: operator.resources.limits.memory: 1Gi"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "pod-security", Aliases: []string{"D40"}, Area: "cluster", Severity: Blocks,
+			Title:     "Pod security of the namespace keeps operands out",
+			Symptom:   "violates PodSecurity \"restricted\"",
+			Cause:     "operands need privileges, the namespace enforces a stricter level",
+			Fix:       []string{"kubectl label --overwrite namespace gpu-operator pod-security.kubernetes.io/enforce=privileged"},
+			Match:     []string{"violates podsecurity"},
+			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html",
+		},
+	}
+}
+
+func operandProblems() []Problem {
+	return []Problem{
+		{
+			Code: "operand-waits", Aliases: []string{"D2"}, Area: "cluster", Severity: Blocks,
+			Title:     "An operand waits in its init containers",
+			Symptom:   "pods stand at Init:0/1 on a node",
+			Cause:     "driver or toolkit are not ready there; marker files in /run/nvidia/validations say which",
+			Fix:       []string{"kubectl -n gpu-operator logs POD -c driver-validation; the same with toolkit-validation", "on the node: ls /run/nvidia/validations; nvidia-smi"},
+			DependsOn: []Code{"runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "device-plugin-failing", Area: "cluster", Severity: Blocks,
+			Title:     "The device plugin does not stay up",
+			Symptom:   "CrashLoopBackOff of nvidia-device-plugin",
+			Cause:     "its configuration is refused, or NVML does not start in its container",
+			Fix:       []string{"kubectl -n gpu-operator logs -l app=nvidia-device-plugin-daemonset --all-containers"},
+			DependsOn: []Code{"gpu-lost", "gpu-lost-blocks-all", "driver-version-mismatch"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "plugin-config-missing", Aliases: []string{"D30"}, Area: "cluster", Severity: Blocks,
+			Title:     "The device plugin's configuration does not exist",
+			Symptom:   "configmap ... not found in an event of the plugin's pods",
+			Cause:     "devicePlugin.config.create with empty data, in operators before 26.7",
+			Fix:       []string{"fill devicePlugin.config.data, or take the config out of the values"},
+			Reference: "NVIDIA/gpu-operator#2641",
+		},
+		{
+			Code: "sharing-stale", Aliases: []string{"D29"}, Area: "cluster", Severity: Warns,
+			Title:     "A change of the sharing configuration had no effect",
+			Symptom:   "capacity stays as it was",
+			Cause:     "the operator does not watch the ConfigMap",
+			Fix:       []string{"kubectl -n gpu-operator rollout restart daemonset nvidia-device-plugin-daemonset"},
+			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-sharing.html",
+		},
+		{
+			Code: "mps-too-many", Aliases: []string{"D31"}, Area: "cluster", Severity: Blocks,
+			Title:     "More MPS clients than the GPU allows",
+			Symptom:   "maximum allowed replicas exceeded",
+			Cause:     "48 clients since Volta, 16 before",
+			Fix:       []string{"lower replicas of sharing.mps"},
+			Match:     []string{"maximum allowed replicas"},
+			Reference: "https://github.com/NVIDIA/k8s-device-plugin#readme",
+		},
+		{
+			Code: "gpu-visible-without-request", Aliases: []string{"D32"}, Area: "workload", Severity: Warns,
+			Title:     "Pods see GPUs they did not ask for",
+			Symptom:   "nvidia-smi lists all GPUs in a pod without nvidia.com/gpu",
+			Cause:     "devices are injected by an environment variable that images set themselves",
+			Fix:       []string{"gpu.runtimePath: cdi", "or the volume-mounts strategy of device plugin and toolkit"},
+			Reference: "https://github.com/NVIDIA/k8s-device-plugin#readme",
+		},
+		{
+			Code: "dcgm-unreachable", Aliases: []string{"D33"}, Area: "cluster", Severity: Warns,
+			Title:     "The metrics exporter does not reach DCGM",
+			Symptom:   "CrashLoopBackOff; cannot connect to nvidia-dcgm:5555",
+			Cause:     "a standalone DCGM is enabled and a network policy or the exporter's start order is in the way",
+			Fix:       []string{"gpu.operator.values: dcgm.enabled: false", "or allow TCP 5555 in the operator's namespace"},
+			Match:     []string{"nvidia-dcgm:5555"},
+			Reference: operatorHelp,
+		},
+		{
+			Code: "metrics-not-scraped", Aliases: []string{"D34"}, Area: "cluster", Severity: Warns,
+			Title:      "Prometheus does not read the GPU metrics",
+			Symptom:    "the exporter is no target",
+			Cause:      "the ServiceMonitor's labels are not those that Prometheus selects",
+			Fix:        []string{"dcgmExporter.serviceMonitor.additionalLabels: release: NAME, or serviceMonitorSelectorNilUsesHelmValues: false"},
+			Unverified: true,
+		},
+		{
+			Code: "mig-config-failed", Aliases: []string{"D25"}, Area: "gpu", Severity: Blocks,
+			Title:     "MIG could not be configured",
+			Symptom:   "label nvidia.com/mig.config.state=failed; In use by another client",
+			Cause:     "programs or modules hold the GPU",
+			Fix:       []string{"stop what uses it (DCGM, persistenced, pods); rmmod nvidia_drm", "or WITH_REBOOT=true for mig-manager, then relabel nvidia.com/mig.config"},
+			Match:     []string{"in use by another client"},
+			Reference: "NVIDIA/mig-parted#181",
+		},
+		{
+			Code: "mig-manager-glibc", Aliases: []string{"D27"}, Area: "gpu", Severity: Warns,
+			Title:     "mig-manager needs a newer C library",
+			Symptom:   "version GLIBC_2.32 not found",
+			Cause:     "the host's libraries of RHEL 8 are mounted into it",
+			Fix:       []string{"mig-manager 0.12.3 or later"},
+			Match:     []string{"glibc_2.32"},
+			Reference: "NVIDIA/mig-parted#329",
+		},
+		{
+			Code: "mig-capable-missing", Aliases: []string{"D28"}, Area: "gpu", Severity: Warns,
+			Title:     "MIG manager is not placed on the node",
+			Symptom:   "label nvidia.com/mig.capable is missing",
+			Cause:     "SELinux keeps feature discovery from writing its file",
+			Fix:       []string{"gfd.env: USE_NODE_FEATURE_API=true"},
+			Reference: operatorNotes,
+		},
+		{
+			Code: "mig-empty", Area: "gpu", Severity: Warns,
+			Title:     "MIG is on and no instance exists",
+			Symptom:   "the node offers neither nvidia.com/gpu nor nvidia.com/mig-*",
+			Cause:     "instances do not survive a reboot, and nothing created them again",
+			Fix:       []string{"kubectl label --overwrite node NODE nvidia.com/mig.config=all-1g.10gb (or the wanted layout)", "nvidia-smi -mig 0 to go back"},
+			Reference: "NVIDIA/gpu-operator#603",
+		},
+		{
+			Code: "mig-mixed-driver", Aliases: []string{"D24"}, Area: "driver", Severity: Warns,
+			Title:     "This driver release loses GPUs when MIG is mixed",
+			Symptom:   "pods stay Pending on nodes with MIG and whole GPUs",
+			Cause:     "a regression of NVML in releases of branch 570 before 570.172.08",
+			Fix:       []string{"install 570.172.08 or later, or branch 580"},
+			Reference: "NVIDIA/gpu-operator#1361",
+		},
+		{
+			Code: "peermem-restart", Aliases: []string{"D37"}, Area: "cluster", Severity: Warns,
+			Title:     "nvidia-peermem does not come back",
+			Symptom:   "its container fails after the driver pod restarted, operator 26.3.0",
+			Cause:     "the fast path of that release",
+			Fix:       []string{"FORCE_REINSTALL=true for the driver, or reboot; operator 26.3.1 or later"},
+			Reference: operatorNotes,
+		},
+		{
+			Code: "rdma-devices-all", Aliases: []string{"D38"}, Area: "cluster", Severity: Warns,
+			Title:     "GPU pods get every InfiniBand device",
+			Symptom:   "jobs use wrong network cards, NCCL is unstable",
+			Cause:     "operators 26.3.0 to 26.3.2 inject all of them",
+			Fix:       []string{"operator 26.3.3 or later"},
+			Reference: operatorNotes,
+		},
+		{
+			Code: "nri-validation", Aliases: []string{"D39"}, Area: "toolkit", Severity: Warns,
+			Title:     "Validation fails in NRI mode with a host driver",
+			Symptom:   "the validator does not find nvidia-smi",
+			Cause:     "it looks into the pod and not at the host",
+			Fix:       []string{"cdi.nriPluginEnabled: false, or a newer operator"},
+			Reference: "NVIDIA/gpu-operator#2382",
+		},
+	}
+}
