@@ -123,9 +123,16 @@ func (e *NeedsError) Unwrap() error { return e.Err }
 var (
 	// ErrNotConverged: an action was done, and observing again asks for it for the
 	// same reason. Repeating would not help; what undoes it must be found.
-	ErrNotConverged = errors.New("done, but still needed: not converged")
+	ErrNotConverged error = notConverged{}
 	// ErrConsent: the action needs a consent that was not given.
 	ErrConsent = errors.New("consent is missing")
 	// ErrCycle: actions need each other.
 	ErrCycle = errors.New("actions wait for each other")
 )
+
+type notConverged struct{}
+
+func (notConverged) Error() string { return "done, but still needed: not converged" }
+
+// DiagCode names the entry of the failure catalogue.
+func (notConverged) DiagCode() string { return "not-converged" }
