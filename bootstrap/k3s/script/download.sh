@@ -33,11 +33,18 @@ if [ -z "$sum" ]; then
   sum=$(get "$list" | sed -n "s/^\([0-9a-f]\{64\}\)[ *]*$name\$/\1/p" | head -n 1) || exit 42
   [ -n "$sum" ] || { echo "$list has no checksum of $name" >&2; exit 43; }
 fi
+mkdir -p "${staged%/*}"
+# The download of a run that was cut off may still go on: its result is as good
+# as ours, and two writers of one file are not. The lock is the folder's own and
+# goes with the last process that holds it.
+if command -v flock >/dev/null 2>&1; then
+  exec 9<"${staged%/*}"
+  flock -n 9 || { echo "waiting for another download of k3s" >&2; flock 9; }
+fi
 if matches "$staged"; then
   chmod 0755 "$staged"
   exit 0
 fi
-mkdir -p "${staged%/*}"
 if [ "$from" = stdin ]; then
   cat >"$part"
 else
