@@ -140,6 +140,9 @@ func (s *Scene) addNodes(state EndState) {
 			state["node "+name+" label "+key] = strings.ReplaceAll(value, n.Metadata.Name, name)
 		}
 		for _, t := range n.Spec.Taints {
+			if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+				continue // the control plane's own, moments behind the node's conditions
+			}
 			state["node "+name+" taint "+t.Key] = t.Value + ":" + t.Effect
 		}
 	}
