@@ -24,6 +24,7 @@ type book struct {
 func (w wanted) contents(s sight, do doer) book {
 	b := book{network: chooseNetwork(w.config.Spec.Kubernetes.Network, w.machines, s.facts), out: map[string]bool{}}
 	b.findings = append(host.CrossFindings(w.named(s)), w.unlisted(s.cluster.state)...)
+	b.findings = append(b.findings, pairFindings(s.pairs, s.exposed, w.machines)...)
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
 	}

@@ -37,6 +37,8 @@ type Settings struct {
 	Owner string
 	// KnownHosts is the known_hosts file of this cluster.
 	KnownHosts string
+	// Outside dials from this computer, to see what the world reaches; nil is net.Dialer.
+	Outside dialFunc
 	// ChartCache is a directory for chart archives; empty keeps none.
 	ChartCache string
 }
@@ -111,13 +113,17 @@ func (e *Engine) plan(s sight, do doer) book {
 // Check looks at every machine and changes nothing. The error is a
 // *BlockedError where a finding blocks, joined with the reasons why machines
 // were not reached.
-func (e *Engine) Check(ctx context.Context) (CheckResult, error) {
-	s, err := e.observe(ctx)
+func (e *Engine) Check(ctx context.Context, o CheckOptions) (CheckResult, error) {
+	s, err := e.observeToPlan(ctx)
 	if err != nil {
 		return CheckResult{}, err
 	}
 	b := e.plan(s, e.doer())
+	if !o.NoPairs {
+		e.probePairs(ctx, &s)
+	}
 	e.tell.findings(b.findings)
+	b.demote(o.Ignore)
 	return e.checkResult(s, b), e.stopped(s, b)
 }
 
@@ -143,6 +149,11 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	do := e.doer()
 	b := e.plan(s, do)
 	e.tell.findings(b.findings)
+	if !o.NoPairs && e.want.joining(s, b) {
+		e.probePairs(ctx, &s)
+		e.keepPairs(s)
+		b = e.plan(s, do)
+	}
 	if o.SkipSmoke {
 		b.actions = withoutProofs(b.actions)
 	}

@@ -29,6 +29,9 @@ type sight struct {
 	// credentials of the cluster, nil while there is none.
 	credentials *k3s.Credentials
 	cluster     clusterSight
+	// pairs are the ways between machines, where they were probed.
+	pairs   []Pair
+	exposed []Exposed
 }
 
 // observe looks at all machines at once, then at the cluster. Machines that are

@@ -17,6 +17,8 @@ type ApplyOptions struct {
 	Confirm func(context.Context, PlanResult) error
 	// SkipSmoke leaves new nodes unproven.
 	SkipSmoke bool
+	// NoPairs joins machines without probing the ways between them first.
+	NoPairs bool
 }
 
 // SmokeOptions choose what is proven.

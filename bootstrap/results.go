@@ -53,6 +53,8 @@ type CheckResult struct {
 	Cluster  string         `json:"cluster"`
 	Machines []MachineView  `json:"machines"`
 	Findings []diag.Finding `json:"findings"`
+	// Pairs are the ways between machines, where they were probed.
+	Pairs []Pair `json:"pairs,omitempty"`
 }
 
 // ActionView is one pending action.

@@ -11,7 +11,7 @@ import (
 )
 
 func (e *Engine) checkResult(s sight, b book) CheckResult {
-	r := CheckResult{Cluster: e.settings.Inventory.Cluster, Machines: []MachineView{}, Findings: b.findings}
+	r := CheckResult{Cluster: e.settings.Inventory.Cluster, Machines: []MachineView{}, Findings: b.findings, Pairs: s.pairs}
 	if r.Findings == nil {
 		r.Findings = []diag.Finding{}
 	}

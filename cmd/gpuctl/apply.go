@@ -12,6 +12,7 @@ import (
 // applyOptions are the flags of apply and bootstrap.
 type applyOptions struct {
 	skipSmoke bool
+	noPairs   bool
 }
 
 func newApply(a *app) *cobra.Command {
@@ -37,10 +38,11 @@ Reboots, driver changes, drains and uninstalls are shown and asked for first.`,
 
 func (o *applyOptions) addFlags(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&o.skipSmoke, "skip-smoke", false, "leave new nodes unproven, closed to work")
+	cmd.Flags().BoolVar(&o.noPairs, "no-pairs", false, "join machines without probing the ways between them first")
 }
 
 func runApply(ctx context.Context, s *session, o applyOptions) error {
-	result, err := s.engine.Apply(ctx, bootstrap.ApplyOptions{Confirm: s.confirm(), SkipSmoke: o.skipSmoke})
+	result, err := s.engine.Apply(ctx, bootstrap.ApplyOptions{Confirm: s.confirm(), SkipSmoke: o.skipSmoke, NoPairs: o.noPairs})
 	if err != nil && len(result.Machines) == 0 {
 		return err
 	}

@@ -74,7 +74,7 @@ func sampleNodes() []bootstrap.NodeView {
 
 func TestCheckShowsMachinesAndFindings(t *testing.T) {
 	unreachable := &remote.ConnectError{Host: "gpu-2", Kind: remote.Refused, Hint: "is sshd running?"}
-	check := func(context.Context) (bootstrap.CheckResult, error) { return sampleCheck(), unreachable }
+	check := func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error) { return sampleCheck(), unreachable }
 	got := runWith(t, &fakeEngine{check: check}, "", "check")
 	if got.code != exitUnreachable {
 		t.Errorf("exit code %d", got.code)
@@ -87,7 +87,7 @@ func TestCheckShowsMachinesAndFindings(t *testing.T) {
 func TestCheckWithBlockingFindingIsExit3(t *testing.T) {
 	r := sampleCheck()
 	r.Findings[0].Severity = diag.Blocks
-	got := runWith(t, &fakeEngine{check: func(context.Context) (bootstrap.CheckResult, error) { return r, nil }}, "", "check")
+	got := runWith(t, &fakeEngine{check: func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error) { return r, nil }}, "", "check")
 	if got.code != exitFindings || !strings.Contains(got.err, "gpu-1: made-up") {
 		t.Errorf("%d %s", got.code, got.err)
 	}

@@ -22,7 +22,7 @@ import (
 // Engine is what the commands ask of package bootstrap.
 type Engine interface {
 	// Check looks at every machine and changes nothing.
-	Check(context.Context) (bootstrap.CheckResult, error)
+	Check(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error)
 	// Plan also says what Apply would do.
 	Plan(context.Context) (bootstrap.PlanResult, error)
 	// Apply observes, plans, applies, verifies and proves. The result is filled also when it fails.

@@ -17,7 +17,7 @@ import (
 type fakeEngine struct {
 	t          *testing.T
 	deps       engineDeps
-	check      func(context.Context) (bootstrap.CheckResult, error)
+	check      func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error)
 	plan       func(context.Context) (bootstrap.PlanResult, error)
 	apply      func(context.Context, bootstrap.ApplyOptions) (bootstrap.ApplyResult, error)
 	smoke      func(context.Context, bootstrap.SmokeOptions) (bootstrap.SmokeResult, error)
@@ -34,11 +34,11 @@ func (f *fakeEngine) unexpected(what string) error {
 	return errors.New("unexpected call of " + what)
 }
 
-func (f *fakeEngine) Check(ctx context.Context) (bootstrap.CheckResult, error) {
+func (f *fakeEngine) Check(ctx context.Context, o bootstrap.CheckOptions) (bootstrap.CheckResult, error) {
 	if f.check == nil {
 		return bootstrap.CheckResult{}, f.unexpected("Check")
 	}
-	return f.check(ctx)
+	return f.check(ctx, o)
 }
 
 func (f *fakeEngine) Plan(ctx context.Context) (bootstrap.PlanResult, error) {
