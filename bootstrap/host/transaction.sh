@@ -43,7 +43,13 @@ d=/run/gpuctl
 mkdir -p "$d"
 chmod 0700 "$d"
 #PREPARE#
-cat >"$d/$unit.sh" <<'GPUCTL_UNIT'
+# A unit does not inherit the variables by which apt finds its proxy.
+: >"$d/$unit.sh"
+for name in http_proxy https_proxy no_proxy; do
+  eval "value=\${$name:-}"
+  [ -z "$value" ] || printf "export %s='%s'\n" "$name" "$(printf %s "$value" | tr -d "'")" >>"$d/$unit.sh"
+done
+cat >>"$d/$unit.sh" <<'GPUCTL_UNIT'
 exec >"${0%.sh}.log" 2>&1
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive NEEDRESTART_MODE=l
 # The lock on package lists is not covered by DPkg::Lock::Timeout.
