@@ -16,7 +16,7 @@ my %accept;
 for my $port (grep { $_ } split /,/, $listen) {
     socket(my $l, AF_INET, SOCK_STREAM, 0) or next;
     setsockopt $l, SOL_SOCKET, SO_REUSEADDR, 1;
-    if (bind($l, sockaddr_in($port, INADDR_ANY)) && listen($l, 64)) { $l->blocking(0); $accept{fileno $l} = $l }
+    if (bind($l, pack_sockaddr_in($port, INADDR_ANY)) && listen($l, 64)) { $l->blocking(0); $accept{fileno $l} = $l }
     else { say_('held', $port) } # whoever has it answers itself
 }
 # A raw socket gets a copy of what the firewall let in, also where the port is
@@ -33,7 +33,7 @@ my (@to, @tcp);
 for (@peers) {
     my ($id, $address, $ports) = split /=/;
     my $ip = inet_aton($address) or next;
-    push @to, [$id, sockaddr_in($udp, $ip)] if $udp;
+    push @to, [$id, pack_sockaddr_in($udp, $ip)] if $udp;
     push @tcp, { id => $id, ip => $ip, port => $_, why => 'no answer' } for grep { $_ } split /,/, $ports;
 }
 say_('ready');
@@ -61,7 +61,7 @@ sub dial {
     for my $c (grep { !$_->{done} && !$_->{sock} } @tcp) {
         socket(my $s, AF_INET, SOCK_STREAM, 0) or next;
         $s->blocking(0);
-        connect $s, sockaddr_in($c->{port}, $c->{ip});
+        connect $s, pack_sockaddr_in($c->{port}, $c->{ip});
         $c->{sock} = $s;
     }
 }
