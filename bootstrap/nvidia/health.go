@@ -2,7 +2,6 @@ package nvidia
 
 import (
 	"fmt"
-	"sort"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
@@ -26,9 +25,8 @@ func (c *check) health() {
 	if len(pending) > 0 {
 		c.raise(CodeMIGPending, "%s", strings.Join(pending, "; "))
 	}
-	if x := Xids(c.seen.KernelLog.Value); len(x) > 0 {
-		c.raise(CodeXid, "%s", strings.Join(x, "; "))
-	}
+	c.xids()
+	c.condition()
 	// Where k3s runs, programs on GPUs are pods.
 	if n := len(c.seen.SMI.Value.Busy); n > 0 && !k3sRuns(c.seen) {
 		c.raise(CodeBusy, "%d GPUs run programs", n)
@@ -42,53 +40,6 @@ func k3sRuns(seen host.Facts) bool {
 		}
 	}
 	return false
-}
-
-// Xids lists the errors in a kernel log that call for an action, one entry for
-// a GPU, in order of addresses. Faults of programs (13, 31, 43), their
-// consequences (45) and contained memory errors (63, 94) are left out, as in
-// NVIDIA's Xid catalogue.
-func Xids(log []host.KernelMsg) []string {
-	act := map[string][]string{}
-	for _, m := range log {
-		what := ""
-		switch m.Xid {
-		case 48, 64, 95, 109, 119, 120:
-			what = fmt.Sprintf("%d (reset)", m.Xid)
-		case 74:
-			what = "74 (NVLink)"
-		case 79:
-			what = "79 (fallen off the bus)"
-		case 145, 149:
-			if strings.Contains(m.Text, "Fatal") && !strings.Contains(m.Text, "Nonfatal") {
-				what = fmt.Sprintf("%d (fatal NVLink error)", m.Xid)
-			}
-		case 154:
-			what = recovery(m.Text)
-		}
-		if what != "" && !has(act[m.PCI], what) {
-			act[m.PCI] = append(act[m.PCI], what)
-		}
-	}
-	var out []string
-	for pci, list := range act {
-		out = append(out, pci+": Xid "+strings.Join(list, ", "))
-	}
-	sort.Strings(out)
-	return out
-}
-
-// recovery reads the last bracket of Xid 154: "... to 0x1 (GPU Reset Required)".
-func recovery(text string) string {
-	at := strings.LastIndexByte(text, '(')
-	if at < 0 {
-		return "154"
-	}
-	action := strings.TrimRight(text[at+1:], ") ")
-	if action == "None" {
-		return ""
-	}
-	return "154 (" + action + ")"
 }
 
 // fabric demands a fabric manager only where NVSwitch is; its version must be
@@ -147,6 +98,7 @@ func completed(gpus []host.GPU) bool {
 // toolkit looks for leftovers and for what the plan leaves alone.
 func (c *check) toolkit() {
 	t := c.seen.Toolkit.Value
+	c.wiring()
 	if t.OperatorCopy && c.want.Mode != ModeOperator {
 		c.raise(CodeOperatorCopy, "k3s would run %s", t.Runtime)
 	}

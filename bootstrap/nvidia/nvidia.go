@@ -92,14 +92,14 @@ const (
 
 // Codes returns every code this package raises.
 func Codes() []diag.Code {
-	return []diag.Code{
+	return append(conditionCodes(), []diag.Code{
 		CodeDriverMissing, CodeDriverNotLoaded, CodeDriverLibrary, CodeDriverMode, CodeDriverMismatch, CodeNeedsOpen,
 		CodeNeedsProprietary, CodeDriverTooNew, CodeDriverTooOld, CodeDriverInit, CodeDriverRunfile, CodeNouveau,
 		CodeSecureBoot, CodeSMIHangs, CodeUVM, CodeNoGPU, CodeFewer, CodeMore, CodeModel, CodeOtherVendor,
 		CodePassedThrough, CodeTooOld, CodeUnknownCard, CodeLost, CodeCountDiffers, CodeNeedsReset, CodeXid, CodeBusy,
 		CodeFabricManager, CodeFabricVersion, CodeFabricNotReady, CodeMIGPending, CodeOperatorCopy, CodeToolkitNewer,
 		CodePackageKey, CodeAptSourceConflict, CodeMixedCards, CodeNoPackage, CodeRebootNeeded,
-	}
+	}...)
 }
 
 // Findings says what is wrong with the GPUs of a machine and their driver. It

@@ -28,7 +28,7 @@ func missingDriverProblems() []Problem {
 			Cause:     "a new kernel without a module built for it, Secure Boot, or nouveau",
 			Fix:       []string{"sudo modprobe nvidia; dmesg | tail", "dkms status; sudo dkms autoinstall; sudo apt-get install linux-headers-$(uname -r)"},
 			Match:     []string{"nvidia-smi has failed because it couldn't communicate"},
-			DependsOn: []Code{"nouveau-loaded", "secure-boot-unsigned"},
+			DependsOn: []Code{"nouveau-loaded", "secure-boot-unsigned", "driver-headers-missing"},
 			Reference: "lyulyul/shine-cluster#50",
 		},
 		{

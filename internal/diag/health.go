@@ -137,14 +137,6 @@ func stateProblems() []Problem {
 			Fix:     []string{"nothing; pods cannot choose between them by nvidia.com/gpu alone"},
 		},
 		{
-			Code: "driver-no-single-flavour", Area: "driver", Severity: Blocks,
-			Title:     "No driver serves all GPUs of this machine",
-			Symptom:   "one card needs the open modules, another the proprietary ones",
-			Cause:     "cards before Turing beside Blackwell or Grace",
-			Fix:       []string{"take one of the kinds out of the machine", "or give the machine to the newer cards only"},
-			Reference: "NVIDIA/open-gpu-kernel-modules#322",
-		},
-		{
 			Code: "driver-packages-mixed", Area: "driver", Severity: Warns,
 			Title:     "The driver's packages have several versions",
 			Symptom:   "the module on disk and the library differ: a reboot does not mend the mismatch",
