@@ -47,7 +47,7 @@ sub datagrams {
         }
     }
 }
-my %seen;
+my (%seen, @kept);
 sub received {
     while (defined recv($raw, my $packet, 65535, 0)) {
         my $head = 4 * (ord($packet) & 15);
@@ -89,7 +89,7 @@ while (now() < $end) {
     for (grep { vec $r, $_, 1 } keys %accept) {
         accept my $c, $accept{$_} or next;
         setsockopt $c, SOL_SOCKET, SO_LINGER, pack('ii', 1, 0); # no TIME_WAIT stays on a port of k3s
-        close $c;
+        push @kept, $c; # whoever dialled ends it first
     }
     dialled($w);
 }
