@@ -35,10 +35,10 @@ const (
 
 // Codes returns every code this package raises.
 func Codes() []diag.Code {
-	return []diag.Code{
+	return append(surroundingCodes(), []diag.Code{
 		CodeContainer, CodeNoSystemd, CodeOS, CodeArchitecture, CodeCloudInit, CodePackageLock, CodeDpkg,
 		CodeKernelModule, CodeDisk, CodeMemory, CodeSwap, CodeReboot, CodeForeign, CodeForeignCNI, CodePort,
 		CodeClock, CodeCgroupV1, CodeCgroup, CodeUFW, CodeFirewalld, CodeIptables, CodeSecondEngine,
 		CodeProbeIncomplete, CodeSameHostname, CodeSameMachineID, CodeSameMachine, CodeSameAddress,
-	}
+	}...)
 }

@@ -22,6 +22,7 @@ func Findings(want Want, seen Facts) []diag.Finding {
 	c.modules()
 	c.others()
 	c.firewall()
+	c.surroundings()
 	return c.found
 }
 

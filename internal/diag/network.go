@@ -90,6 +90,15 @@ func overlayProblems() []Problem {
 			Unverified: true,
 		},
 		{
+			Code: "dns-public-fallback", Area: "network", Severity: Informs,
+			Title:     "Pods will ask a public resolver",
+			Symptom:   "Host resolv.conf includes loopback, multicast, or link-local nameservers; names of the private network do not resolve in pods",
+			Cause:     "the machine's resolver listens on an address that pods cannot use; k3s gives them 8.8.8.8",
+			Fix:       []string{"config.server/agent: resolv-conf: FILE, a file with resolvers that pods reach"},
+			Match:     []string{"includes loopback, multicast, or link-local nameservers"},
+			Reference: k3sSource + "blob/main/pkg/agent/config",
+		},
+		{
 			Code: "dns-loop", Aliases: []string{"B17"}, Area: "network", Severity: Warns,
 			Title:      "CoreDNS asks itself",
 			Symptom:    "CoreDNS restarts: Loop ... detected for zone",
