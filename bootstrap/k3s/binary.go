@@ -50,6 +50,7 @@ func downloadAction(w Want, s Seen, a Access, reason string) plan.Action {
 		ID: BinaryID(w.Machine), Machine: w.Machine,
 		Title:   "download k3s " + w.Version,
 		Reason:  reason,
+		Ahead:   true,
 		Changes: []string{d.url + " -> " + d.staged, sum},
 		Timeout: 20 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {

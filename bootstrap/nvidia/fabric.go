@@ -88,7 +88,7 @@ func fabricAction(want Want, seen host.Facts, c course, on remote.Runner) (plan.
 	return plan.Action{
 		ID: FabricID(want.Machine), Machine: want.Machine, Title: "install and start the fabric manager", Reason: reason,
 		Changes: []string{change},
-		Needs:   []string{DriverID(want.Machine), RebootID(want.Machine)}, Barrier: true, Timeout: 40 * time.Minute,
+		Needs:   []string{DriverID(want.Machine), RebootID(want.Machine)}, Timeout: 40 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			key, err := sourceKey(ctx, on, p.Source, say)
 			if err == nil {

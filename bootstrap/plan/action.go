@@ -44,6 +44,9 @@ type Action struct {
 	After []string `json:"after,omitempty"`
 	// Barrier: after it the machine (and the cluster) is observed and planned again.
 	Barrier bool `json:"barrier,omitempty"`
+	// Ahead: the action only prepares for one that needs it, and observing shows
+	// nothing of it before that one is done. Done once in a run it is done.
+	Ahead bool `json:"ahead,omitempty"`
 	// Consent, when set, must be among the consents given.
 	Consent Consent `json:"consent,omitempty"`
 	// Timeout bounds Apply; 0 means 10 minutes.

@@ -129,6 +129,27 @@ func TestDoneAndStillPendingForTheSameReasonIsNotConverged(t *testing.T) {
 	}
 }
 
+// A download ends while the machine is observed after a barrier, or before it:
+// either way it is not asked for again.
+func TestWhatIsDoneAheadIsDoneOnce(t *testing.T) {
+	d := &diary{}
+	ahead := d.action("a/download", "a")
+	ahead.Ahead = true
+	install := d.action("a/install", "a", "a/download", "a/driver")
+	driver := d.action("a/driver", "a", "a/download")
+	driver.Barrier = true
+	e := Executor{Replan: func(context.Context, string) ([]Action, error) {
+		if slices.Contains(d.ran, "a/install") {
+			return nil, nil
+		}
+		return []Action{ahead, install}, nil
+	}}
+	r := e.Run(t.Context(), []Action{ahead, driver, install})
+	if r.Err() != nil || !slices.Equal(d.ran, []string{"a/download", "a/driver", "a/install"}) {
+		t.Errorf("ran %v, err %v", d.ran, r.Err())
+	}
+}
+
 func TestAlwaysAnotherReasonEndsAfterTheRounds(t *testing.T) {
 	n := 0
 	var e Executor

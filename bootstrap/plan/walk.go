@@ -199,6 +199,9 @@ func (w *walk) admit(a Action) {
 		return
 	}
 	reason, was := w.done[a.ID]
+	if was && a.Ahead {
+		return
+	}
 	if (was && reason == a.Reason) || w.rounds[a.Machine] > w.exec.rounds() {
 		w.close(Outcome{Action: a, Status: Failed, Err: fmt.Errorf("%w: %s", ErrNotConverged, a.Reason)})
 		return
