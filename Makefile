@@ -4,7 +4,7 @@ BIN      := bin/gpuctl
 TOOLS    := build/tools
 GOLANGCI := v2.15.0
 
-.PHONY: all build test test-unit test-lab test-full lint cross fuzz schema demo demo-down clean
+.PHONY: all build test test-unit test-lab test-full lint cross fuzz bench bench-quick schema demo demo-down clean
 
 all: build
 
@@ -45,6 +45,15 @@ $(TOOLS)/golangci-lint-$(GOLANGCI):
 FUZZTIME ?= 60s
 fuzz:
 	GO=$(GO) FUZZTIME=$(FUZZTIME) scripts/fuzz
+
+# What many machines cost, beside the floor; figures go to build/bench.json.
+bench: build
+	@mkdir -p build && $(GO) build -o build/bench ./scripts/bench
+	build/bench
+
+bench-quick: build
+	@mkdir -p build && $(GO) build -o build/bench ./scripts/bench
+	build/bench -quick
 
 schema:
 	$(GO) test ./internal/config -run TestSchemaIsUpToDate -update
