@@ -88,6 +88,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 			continue
 		}
 		b.actions = append(b.actions, w.nodeReady(m, s, do)...)
+		b.actions = append(b.actions, w.mark(m, s, do)...)
 		b.actions = append(b.actions, w.open(m, s, b.actions, do)...)
 	}
 	if !w.config.OperatorEnabled() || !w.anyGPU(b, s) {

@@ -75,6 +75,7 @@ func New(s Settings) (*Engine, error) {
 		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner},
 		fleet: newFleet(machines, s.Dial, s.Sink),
 	}
+	e.fleet.env = downloadEnv(s.Config.Spec.Proxy)
 	e.api = newAPI(e)
 	return e, nil
 }
@@ -118,18 +119,18 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (CheckResult, error)
 	if err != nil {
 		return CheckResult{}, err
 	}
-	b := e.plan(s, e.doer())
 	if !o.NoPairs {
 		e.probePairs(ctx, &s)
 	}
-	e.tell.findings(b.findings)
+	b := e.plan(s, e.doer())
 	b.demote(o.Ignore)
+	e.tell.findings(b.findings)
 	return e.checkResult(s, b), e.stopped(s, b)
 }
 
 // Plan also says what Apply would do.
 func (e *Engine) Plan(ctx context.Context) (PlanResult, error) {
-	s, err := e.observe(ctx)
+	s, err := e.observeToPlan(ctx)
 	if err != nil {
 		return PlanResult{}, err
 	}
@@ -142,18 +143,18 @@ func (e *Engine) Plan(ctx context.Context) (PlanResult, error) {
 // also when it fails.
 func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error) {
 	start := time.Now()
-	s, err := e.observe(ctx)
+	s, err := e.observeToPlan(ctx)
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	do := e.doer()
 	b := e.plan(s, do)
-	e.tell.findings(b.findings)
 	if !o.NoPairs && e.want.joining(s, b) {
 		e.probePairs(ctx, &s)
 		e.keepPairs(s)
 		b = e.plan(s, do)
 	}
+	e.tell.findings(b.findings)
 	if o.SkipSmoke {
 		b.actions = withoutProofs(b.actions)
 	}

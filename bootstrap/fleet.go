@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"sync"
 
@@ -22,6 +23,8 @@ type fleet struct {
 	dial    Dialer
 	sink    event.Sink
 	members map[string]*member
+	// env are variables of every command: the proxy for downloads.
+	env map[string]string
 }
 
 type member struct {
@@ -112,11 +115,22 @@ func (m *member) Run(ctx context.Context, c remote.Cmd) (remote.Result, error) {
 	if err != nil {
 		return remote.Result{}, err
 	}
+	c.Env = withEnv(m.fleet.env, c.Env)
 	res, err := h.Run(ctx, c)
 	if err != nil && isLost(h) {
 		m.forget(h)
 	}
 	return res, err
+}
+
+// withEnv adds variables to those that a command sets itself.
+func withEnv(base, own map[string]string) map[string]string {
+	if len(base) == 0 {
+		return own
+	}
+	env := maps.Clone(base)
+	maps.Copy(env, own)
+	return env
 }
 
 // Dial opens a connection as seen from the machine.

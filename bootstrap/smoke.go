@@ -148,7 +148,7 @@ func smokeNode(name string, facts host.Facts, state kube.State) smoke.Node {
 func (w wanted) smokeOptions() smoke.Options {
 	o := smoke.Options{
 		Image: w.set.Smoke.Ref(), Programs: w.set.Smoke.VectorAdd, MinDriver: w.set.Smoke.MinDriver,
-		Taints: []string{"node-role.kubernetes.io/control-plane", charts.UnprovenTaint},
+		Taints: append([]string{"node-role.kubernetes.io/control-plane", charts.UnprovenTaint}, w.taintKeys()...),
 	}
 	if w.runtimePath() == charts.RuntimeClass {
 		o.RuntimeClass = "nvidia"

@@ -20,6 +20,9 @@ type wanted struct {
 	machines []inventory.Machine
 	// key is the key of this run's probes, without which drift of files cannot be seen.
 	key string
+	// resolved says that config holds secrets in the place of references; secrets lists them.
+	resolved bool
+	secrets  []string
 	// owner names this cluster's state in records that must be told from other people's.
 	owner string
 }
@@ -93,8 +96,12 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	want := k3s.Want{
 		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s,
 		NodeIP: a.NodeIP, ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir,
-		ImageMirror: w.config.Spec.Sources.Images,
-		Unproven:    m.Role == inventory.Agent && len(nvidia.GPUs(s.facts[m.Name])) > 0,
+		ImageMirror: w.config.Spec.Sources.Images, Proxy: k3s.Proxy(w.config.Spec.Proxy), Secrets: w.secrets,
+		Unproven: m.Role == inventory.Agent && len(nvidia.GPUs(s.facts[m.Name])) > 0,
+	}
+	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
+	for _, t := range taintsOf(w.config.Group(m.Group)) {
+		want.Taints = append(want.Taints, t.String())
 	}
 	if want.Version == w.set.K3s.Version {
 		want.SHA256, _ = w.set.Checksum(arch(s.facts[m.Name]))
@@ -118,7 +125,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 // facts that the set or the user overrode.
 func (w wanted) operator() (charts.Release, []string) {
 	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
-	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath}), gpu.Operator.Values)
+	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}), gpu.Operator.Values)
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}
@@ -149,8 +156,9 @@ func arch(f host.Facts) string {
 
 // probe says what a machine's probe must look at beside the usual.
 func (w wanted) probe(m inventory.Machine) host.Request {
+	_, beside, _ := w.registries()
 	return host.Request{
 		DataDir: m.DataDir, Key: w.key,
-		Files: k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir}),
+		Files: k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside}),
 	}
 }

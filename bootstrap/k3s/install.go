@@ -92,7 +92,7 @@ func install(ctx context.Context, w Want, a Access, c change, limit time.Duratio
 			pattern(hopeless()), pattern(healing()), containerdSocket,
 		},
 		Env:     map[string]string{"AGENT_TOKEN": agent, "SERVER_TOKEN": server},
-		Secrets: unique([]string{agent, server, secretOf(agent), secretOf(server)}),
+		Secrets: unique(append([]string{agent, server, secretOf(agent), secretOf(server)}, w.Secrets...)),
 		Stdout:  out, Timeout: limit + time.Minute,
 	})
 	out.flush()

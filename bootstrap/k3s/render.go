@@ -36,7 +36,7 @@ func Files(w Want) []File {
 		{BinDir + "/k3s-killall.sh", "0755", killallScript(w), false},
 		{uninstallPath(w), "0755", uninstallScript(w), false},
 	}
-	return files
+	return append(files, w.Beside...)
 }
 
 // Config renders the drop-in that carries everything gpuctl sets. Lists end in

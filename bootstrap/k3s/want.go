@@ -83,6 +83,10 @@ type Want struct {
 	ImageMirror string
 	// Registries is the user's own registries.yaml, merged under the mirror.
 	Registries []byte
+	// Beside are files that Registries names: certificates of registries and keys for them.
+	Beside []File
+	// Secrets stand in Extra, Registries and Beside; they are masked in what a machine says.
+	Secrets []string
 }
 
 // Server reports whether the machine runs the control plane.

@@ -1,0 +1,123 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/internal/config"
+)
+
+// resolve fetches the secrets that the configuration only names, once, and
+// tells them to whoever masks records. Commands that need none never ask.
+func (e *Engine) resolve() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.want.resolved {
+		return nil
+	}
+	var secrets []string
+	c, err := e.want.config.Resolved(func(s config.Secret) (string, error) {
+		text, err := s.Read()
+		if err == nil {
+			e.settings.Secret(text)
+			secrets = append(secrets, text)
+		}
+		return text, err
+	})
+	if err != nil {
+		return err
+	}
+	want := e.want
+	want.config, want.secrets, want.resolved = c, secrets, true
+	if _, _, err := want.registries(); err != nil {
+		return &config.InvalidError{Problems: []config.Problem{{Field: "spec.kubernetes.registries", Message: err.Error()}}}
+	}
+	e.want = want
+	return nil
+}
+
+// observeToPlan is observe for those who plan: what is wanted must be whole then.
+func (e *Engine) observeToPlan(ctx context.Context) (sight, error) {
+	if err := e.resolve(); err != nil {
+		return sight{}, err
+	}
+	return e.observe(ctx)
+}
+
+// registries is the user's registries.yaml and the files it needs beside it: a
+// certificate or key that stands in the place of a path is laid on the machine.
+func (w wanted) registries() ([]byte, []k3s.File, error) {
+	given := w.config.Spec.Kubernetes.Registries
+	if len(given) == 0 {
+		return nil, nil, nil
+	}
+	out := maps.Clone(given)
+	var files []k3s.File
+	if configs, ok := given["configs"].(map[string]any); ok {
+		lay := maps.Clone(configs)
+		for _, host := range slices.Sorted(maps.Keys(configs)) {
+			entry, beside, err := layTLS(host, configs[host])
+			if err != nil {
+				return nil, nil, fmt.Errorf("configs.%s.tls: %w", host, err)
+			}
+			lay[host], files = entry, append(files, beside...)
+		}
+		out["configs"] = lay
+	}
+	data, err := yaml.Marshal(out)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing registries.yaml: %w", err)
+	}
+	return data, files, nil
+}
+
+// layTLS replaces the certificates and keys of one registry by paths of files.
+func layTLS(host string, entry any) (any, []k3s.File, error) {
+	fields, ok := entry.(map[string]any)
+	if !ok {
+		return entry, nil, nil
+	}
+	tls, ok := fields["tls"].(map[string]any)
+	if !ok {
+		return entry, nil, nil
+	}
+	fields, tls = maps.Clone(fields), maps.Clone(tls)
+	fields["tls"] = tls
+	var files []k3s.File
+	for _, key := range []string{"ca_file", "cert_file", "key_file"} {
+		text, given := tls[key].(string)
+		if !given || (strings.HasPrefix(text, "/") && !strings.Contains(text, "\n")) {
+			continue
+		}
+		if !strings.HasPrefix(text, "-----BEGIN ") {
+			return nil, nil, fmt.Errorf("%s is neither a path on the machines nor PEM", key)
+		}
+		sum := sha256.Sum256([]byte(host))
+		path := k3s.ConfigDir + "/gpuctl-registry-" + hex.EncodeToString(sum[:4]) + "-" + strings.TrimSuffix(key, "_file") + ".pem"
+		files = append(files, k3s.File{Path: path, Mode: "0600", Content: text + "\n", AtStart: true})
+		tls[key] = path
+	}
+	return fields, files, nil
+}
+
+// downloadEnv are the variables by which curl, wget and apt find the proxy.
+func downloadEnv(p config.Proxy) map[string]string {
+	if p.HTTP == "" && p.HTTPS == "" {
+		return nil
+	}
+	env := map[string]string{"no_proxy": strings.Trim("localhost,127.0.0.1,"+p.No, ",")}
+	for name, value := range map[string]string{"http_proxy": p.HTTP, "https_proxy": p.HTTPS} {
+		if value != "" {
+			env[name] = value
+		}
+	}
+	return env
+}
