@@ -323,3 +323,14 @@ func proofText(t *testing.T, f host.Facts) string {
 	}
 	return text
 }
+
+// withoutDriver takes the driver off a synthetic machine.
+func withoutDriver(f host.Facts) host.Facts {
+	f.Driver, f.SMI = host.Known(host.Driver{}), host.Absent[host.SMI]()
+	pci := append([]host.PCIDevice(nil), f.PCI.Value...)
+	for i := range pci {
+		pci[i].Driver = ""
+	}
+	f.PCI = host.Known(pci)
+	return f
+}
