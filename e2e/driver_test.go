@@ -98,6 +98,50 @@ func TestNouveauGivesWay(t *testing.T) {
 	nothingChanges(t, s, s.EndState())
 }
 
+// TestDriverOfARunningNodeChanges: another branch is wanted on a node that
+// works. It is drained, gets the driver, reboots, proves its GPUs again and only
+// then takes work.
+func TestDriverOfARunningNodeChanges(t *testing.T) {
+	t.Parallel()
+	s := stage.New(t, "branch")
+	m := s.Machines(machine.Spec{Name: "server"}, machine.Spec{Name: "gpu", GPU: scenario(t, gpu.NoDriver(1))})
+	server, node := m[0], m[1]
+	want := map[string]int{server.Name: 0, node.Name: 1}
+	with := func(branch string) {
+		group := map[string]any{"groups": []map[string]any{{"name": "gpu", "driver": map[string]any{"branch": branch}}}}
+		member := scene.Member{Machine: node, GPUs: 1, More: map[string]any{"group": "gpu"}}
+		s.Write(scene.Cluster{Members: []scene.Member{{Machine: server}, member}, Spec: group})
+	}
+	with("580")
+	s.Must(0, "apply", "--yes")
+	proven(t, s, want)
+
+	with("595")
+	boot := s.Exec(node, "cat /proc/sys/kernel/random/boot_id")
+	var got applied
+	s.Decode(s.Must(0, "apply", "--yes", "-o", "json"), &got)
+	var order []string
+	for _, o := range got.Outcomes {
+		if o.Machine == node.Name && o.Status == "done" {
+			order = append(order, strings.TrimPrefix(o.ID, node.Name+"/"))
+		}
+	}
+	if ids := strings.Join(order, " "); !strings.HasPrefix(ids, "drain driver reboot") || !strings.HasSuffix(ids, "smoke uncordon") {
+		t.Errorf("done: %s", ids)
+	}
+	if now := s.Exec(node, "cat /proc/sys/kernel/random/boot_id"); now == boot {
+		t.Error("it was not rebooted")
+	}
+	if v := s.Exec(node, "nvidia-smi --query-gpu=driver_version --format=csv,noheader"); v != gpu.NewerDriver {
+		t.Errorf("driver %s, want %s", v, gpu.NewerDriver)
+	}
+	proven(t, s, want)
+	if s.Nodes()[node.Name].Spec.Unschedulable {
+		t.Error("the node stays closed")
+	}
+	nothingChanges(t, s, s.EndState())
+}
+
 // driverIs reads past gpuctl what driver a machine has, and that it is held.
 func driverIs(t *testing.T, s *scene.Scene, m *machine.Machine, version, flavour string) {
 	t.Helper()

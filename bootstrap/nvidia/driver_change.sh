@@ -16,9 +16,15 @@ put() { apt_get install -y --no-install-recommends --allow-change-held-packages 
 
 # One broken source of the machine's must not stop this: the candidates decide.
 apt_get update || echo "not every package source answered"
-if [ -n "$pin" ]; then
-  need "$pin"
-  put "$pin"
+# A pin to another branch would contradict ours, or what the distribution brings.
+others=''
+for p in $(dpkg-query -W -f '${db:Status-Abbrev}|${Package}\n' 'nvidia-driver-pinning-*' 2>/dev/null | sed -n 's/^.i.*|//p'); do
+  [ "$p" = "$pin" ] || others="$others $p-"
+done
+if [ -n "$pin$others" ]; then
+  [ -z "$pin" ] || need "$pin"
+  # shellcheck disable=SC2086
+  put $pin $others
 fi
 running=$(uname -r)
 need "$kernel-$running" "$@"

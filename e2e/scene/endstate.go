@@ -75,7 +75,8 @@ type Node struct {
 		Annotations map[string]string
 	}
 	Spec struct {
-		Taints []struct{ Key, Value, Effect string }
+		Taints        []struct{ Key, Value, Effect string }
+		Unschedulable bool
 	}
 	Status struct {
 		Allocatable map[string]string

@@ -50,13 +50,7 @@ const standsIn = "A stand-in of the gpuctl lab: it has the name, not NVIDIA's so
 
 func driverDebs(kernel string) []deb {
 	out := []deb{
-		{
-			name: "nvidia-driver-pinning-580", version: Driver + "-1", depends: "libc6",
-			description: "Keeps apt on driver branch 580\n " + standsIn,
-			files: map[string]string{
-				"/etc/apt/preferences.d/nvidia-driver-pinning-580": "=Package: nvidia-* cuda-drivers libnv*\nPin: version 580.*\nPin-Priority: 1001\n",
-			},
-		},
+		pinOf("580", Driver), pinOf("595", NewerDriver),
 		{
 			name: "linux-headers-" + kernel, version: "1-1", depends: "libc6",
 			description: "Headers of the kernel that runs here\n " + standsIn,
@@ -67,6 +61,16 @@ func driverDebs(kernel string) []deb {
 		out = append(out, driverOf(v)...)
 	}
 	return out
+}
+
+func pinOf(branch, version string) deb {
+	name := "nvidia-driver-pinning-" + branch
+	return deb{
+		name: name, version: version + "-1", depends: "libc6", description: "Keeps apt on driver branch " + branch + "\n " + standsIn,
+		files: map[string]string{
+			"/etc/apt/preferences.d/" + name: "=Package: nvidia-* cuda-drivers libnv*\nPin: version " + branch + ".*\nPin-Priority: 1001\n",
+		},
+	}
 }
 
 func driverOf(version string) []deb {

@@ -58,6 +58,7 @@ func Run() error {
 		{"/proc/driver/nvidia", layProc},
 		{"device nodes", layNodes},
 		{"kernel log", logXid},
+		{"note of the module", remember},
 	}
 	for _, step := range steps {
 		if err := step.do(s); err != nil {

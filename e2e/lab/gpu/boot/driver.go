@@ -105,13 +105,14 @@ func moduleFiles(s scenario.Scenario) ([]string, error) {
 		return nil, err
 	}
 	const placeholder = "@VERSION@                      "
+	disk := moduleVersion(s)
 	var made []string
 	for _, name := range moduleNames() {
 		data, err := os.ReadFile(filepath.Join(parts, s.Modules, name+".ko"))
 		if err != nil {
 			return nil, err
 		}
-		version := fmt.Appendf(nil, "%s%s", s.Driver, strings.Repeat("\x00", len(placeholder)-len(s.Driver)))
+		version := fmt.Appendf(nil, "%s%s", disk, strings.Repeat("\x00", len(placeholder)-len(disk)))
 		path := filepath.Join(dir, name+".ko")
 		if err := replace(path, bytes.Replace(data, []byte(placeholder), version, 1), 0o644); err != nil {
 			return nil, err

@@ -16,6 +16,8 @@ const (
 	InstalledModules = "/usr/lib/lab/installed/modules"
 	// InstalledLibrary holds the version of the libraries.
 	InstalledLibrary = "/usr/lib/lab/installed/library"
+	// running holds the version of the module that this boot has loaded.
+	running = "/run/lab/gpu-running"
 	// installedNow is there from an installation until the next boot: until then
 	// the driver is on disk and not loaded.
 	installedNow = "/run/lab/gpu-installed-now"
@@ -46,10 +48,35 @@ func withPackages(s scenario.Scenario) (scenario.Scenario, error) {
 	if l := strings.TrimSpace(string(library)); l != version {
 		s.Faults.Library = l
 	}
+	if loaded, err := os.ReadFile(running); err == nil {
+		if string(loaded) != version { // the old module goes on under the new library
+			s.Driver, s.Faults.Library = string(loaded), version
+		}
+		return s, nil
+	}
 	if _, err := os.Stat(installedNow); err == nil {
 		s.Faults.NotLoaded = true
 	}
 	return s, nil
+}
+
+// remember keeps which module this boot has loaded.
+func remember(s scenario.Scenario) error {
+	if !s.Loaded() {
+		return nil
+	}
+	return write(running, s.Driver)
+}
+
+// moduleVersion is that of the modules on disk: what packages brought last, or
+// the scenario's.
+func moduleVersion(s scenario.Scenario) string {
+	if text, err := os.ReadFile(InstalledModules); err == nil {
+		if _, version, ok := strings.Cut(strings.TrimSpace(string(text)), " "); ok {
+			return version
+		}
+	}
+	return s.Driver
 }
 
 // nouveauGone says whether a boot after the first one keeps nouveau away.
