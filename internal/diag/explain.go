@@ -2,6 +2,7 @@ package diag
 
 import (
 	"errors"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -48,7 +49,8 @@ func CodeOf(err error) Code {
 }
 
 // ExplainText finds the entries that a text speaks of (an error message pasted
-// from anywhere), that of the longest fragment first.
+// from anywhere), that of the longest fragment first, but
+// causes before what follows from them.
 func ExplainText(text string) []Problem {
 	// The kernel breaks sentences over lines, each with the module's name before it.
 	lower := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "NVRM:", " ")), " "))
@@ -73,7 +75,24 @@ func ExplainText(text string) []Problem {
 	for _, h := range hits {
 		out = append(out, h.p)
 	}
-	return out
+	return causesFirst(out)
+}
+
+// causesFirst moves entries behind those among them that they follow from.
+func causesFirst(all []Problem) []Problem {
+	there := map[Code]bool{}
+	for _, p := range all {
+		there[p.Code] = true
+	}
+	var causes, rest []Problem
+	for _, p := range all {
+		if slices.ContainsFunc(p.DependsOn, func(c Code) bool { return there[c] }) {
+			rest = append(rest, p)
+			continue
+		}
+		causes = append(causes, p)
+	}
+	return append(causes, rest...)
 }
 
 // Alike finds entries by words: those of which title, symptom and cause share

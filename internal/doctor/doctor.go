@@ -1,0 +1,91 @@
+// Package doctor finds what is wrong in a living cluster from the objects of
+// its API: nodes, the GPU Operator and its operands, and pods that ask for GPUs
+// and do not run. Everything here is pure.
+package doctor
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// unprovenTaint is the key of the taint of nodes that have not passed their test.
+const unprovenTaint = "gpuctl.dev/unproven"
+
+// Seen is a cluster at one moment.
+type Seen struct {
+	kube.Objects
+	// GPUNodes are nodes whose machines have NVIDIA GPUs, as the machines
+	// themselves or gpuctl.yaml say. Without them nothing can be missing.
+	GPUNodes []string
+}
+
+// Findings says what is wrong, nodes first, then the operator, then pods.
+// diag.Reduce hides what follows from something else.
+func Findings(seen Seen) []diag.Finding {
+	e := &exam{seen: seen, events: map[string][]corev1.Event{}}
+	for _, event := range seen.Events {
+		of := event.InvolvedObject
+		key := of.Kind + "/" + of.Namespace + "/" + of.Name
+		e.events[key] = append(e.events[key], event)
+	}
+	e.nodes()
+	e.operator()
+	e.operands()
+	e.pods()
+	e.refusals()
+	return e.found
+}
+
+type exam struct {
+	seen   Seen
+	events map[string][]corev1.Event
+	found  []diag.Finding
+}
+
+func (e *exam) raise(code diag.Code, node, format string, args ...any) {
+	f := diag.Found(code, node, fmt.Sprintf(format, args...))
+	for _, have := range e.found {
+		if have == f {
+			return
+		}
+	}
+	e.found = append(e.found, f)
+}
+
+func (e *exam) inform(code diag.Code, node, format string, args ...any) {
+	before := len(e.found)
+	e.raise(code, node, format, args...)
+	if len(e.found) > before {
+		e.found[before].Severity = diag.Informs
+	}
+}
+
+func (e *exam) eventsOf(p *corev1.Pod) []corev1.Event {
+	return e.events["Pod/"+p.Namespace+"/"+p.Name]
+}
+
+func name(p *corev1.Pod) string { return p.Namespace + "/" + p.Name }
+
+func sorted(of map[string]int64) []string {
+	var out []string
+	for k := range of {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}
+
+// amount writes resources as people do: "2 nvidia.com/gpu".
+func amount(of map[string]int64) string {
+	var parts []string
+	for _, k := range sorted(of) {
+		parts = append(parts, fmt.Sprintf("%d %s", of[k], k))
+	}
+	return strings.Join(parts, ", ")
+}
