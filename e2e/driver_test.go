@@ -98,6 +98,26 @@ func TestNouveauGivesWay(t *testing.T) {
 	nothingChanges(t, s, s.EndState())
 }
 
+// TestFabricManagerComesWithTheDriver: a board with NVSwitches gets the fabric
+// manager in the driver's version, though a newer one is there.
+func TestFabricManagerComesWithTheDriver(t *testing.T) {
+	t.Parallel()
+	s := stage.New(t, "hgx")
+	board := gpu.HGX()
+	board.Driver = ""
+	m := s.Machines(machine.Spec{Name: "a", GPU: scenario(t, board)})[0]
+	s.Write(scene.Cluster{Members: []scene.Member{{Machine: m, GPUs: 8}}})
+	s.Must(0, "apply", "--yes")
+	proven(t, s, map[string]int{m.Name: 8})
+	got := s.Exec(m, `systemctl is-active nvidia-fabricmanager
+dpkg-query -W -f '${Version}\n' nvidia-fabricmanager
+apt-mark showhold | grep -x nvidia-fabricmanager`)
+	if want := "active\n" + gpu.Driver + "-1\nnvidia-fabricmanager"; got != want {
+		t.Errorf("fabric manager:\n%s\nwant\n%s", got, want)
+	}
+	nothingChanges(t, s, s.EndState())
+}
+
 // TestDriverOfARunningNodeChanges: another branch is wanted on a node that
 // works. It is drained, gets the driver, reboots, proves its GPUs again and only
 // then takes work.

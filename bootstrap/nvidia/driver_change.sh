@@ -14,6 +14,9 @@ need() {
 }
 put() { apt_get install -y --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"; }
 
+# Holds keep apt from exchanging what a new driver depends on; they come back below.
+apt-mark showhold | grep -E '^(nvidia-|libnvidia-|cuda-drivers|linux-modules-nvidia-)' | grep -v container >/run/gpuctl/unhold || :
+xargs -r apt-mark unhold </run/gpuctl/unhold
 # One broken source of the machine's must not stop this: the candidates decide.
 apt_get update || echo "not every package source answered"
 # A pin to another branch would contradict ours, or what the distribution brings.
