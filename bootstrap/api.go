@@ -102,18 +102,24 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 		s.cluster.state.NoAPI = noAPI(err)
 		return
 	}
+	// Both are asked at once: each question costs a round trip.
+	var failed error
+	var asking sync.WaitGroup
+	if e.want.config.OperatorEnabled() {
+		asking.Go(func() {
+			rel, _ := e.want.operator()
+			s.cluster.release, failed = releaser.Observe(ctx, rel)
+		})
+	}
 	state, err := client.Snapshot(ctx)
+	asking.Wait()
 	if err != nil {
 		s.cluster.state.NoAPI = noAPI(err)
 		return
 	}
 	s.cluster.state = state
-	if !s.cluster.there() || !e.want.config.OperatorEnabled() {
-		return
-	}
-	rel, _ := e.want.operator()
-	if s.cluster.release, err = releaser.Observe(ctx, rel); err != nil {
-		s.cluster.state.NoAPI = noAPI(err)
+	if s.cluster.there() && failed != nil {
+		s.cluster.state.NoAPI = noAPI(failed)
 	}
 }
 

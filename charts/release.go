@@ -103,21 +103,24 @@ func (e *ForeignError) Error() string {
 // ownerLabel keeps Release.Owner on Helm's records.
 const ownerLabel = "gpuctl.dev/owner"
 
-// observe reads the records of a release and of its chart's other releases.
-func observe(own, everywhere *action.Configuration, rel Release) (State, error) {
-	state := State{Phase: Absent}
-	history, err := own.Releases.History(rel.Name)
+// observe reads the records of a release and of its chart's other releases, all
+// with one question: a record is long and holds the whole chart.
+func observe(everywhere *action.Configuration, rel Release) (State, error) {
+	all, err := everywhere.Releases.ListReleases()
 	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
-		return State{}, fmt.Errorf("reading release %s/%s: %w", rel.Namespace, rel.Name, err)
+		return State{}, fmt.Errorf("listing releases: %w", err)
 	}
+	var history []*release.Release
+	for _, r := range all {
+		if r.Name == rel.Name && r.Namespace == rel.Namespace {
+			history = append(history, r)
+		}
+	}
+	state := State{Phase: Absent}
 	if len(history) > 0 {
 		if state, err = stateOf(history); err != nil {
 			return State{}, err
 		}
-	}
-	all, err := everywhere.Releases.ListReleases()
-	if err != nil {
-		return State{}, fmt.Errorf("listing releases: %w", err)
 	}
 	state.Foreign = foreign(all, rel)
 	return state, nil

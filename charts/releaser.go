@@ -89,16 +89,12 @@ func (r *Releaser) Observe(ctx context.Context, rel Release) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	own, err := c.helm(rel.Namespace)
-	if err != nil {
-		return State{}, err
-	}
 	everywhere, err := c.helm("")
 	if err != nil {
 		return State{}, err
 	}
 	// Helm's storage takes no context: an API that hangs must not hold the run.
-	return within(ctx, func() (State, error) { return observe(own, everywhere, rel) })
+	return within(ctx, func() (State, error) { return observe(everywhere, rel) })
 }
 
 // within runs f and leaves it behind when the context ends first.

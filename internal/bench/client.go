@@ -102,7 +102,7 @@ func Run(ctx context.Context, what string, site Site, sshConfig string) (Cost, e
 
 func run(ctx context.Context, e *bootstrap.Engine, what string) (map[string]bootstrap.Traffic, error) {
 	if what == "check" {
-		_, err := e.Check(ctx)
+		_, err := e.Check(ctx, bootstrap.CheckOptions{NoPairs: true})
 		return nil, err
 	}
 	refuse := func(_ context.Context, p bootstrap.PlanResult) error {

@@ -49,6 +49,9 @@ func Connect(kubeconfig []byte, dial Dial) (*Client, error) {
 	config.UserAgent = "gpuctl"
 	// Deprecations in charts of others are nothing the user of this tool can act on.
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, rest.NoWarnings{}
+	if config, err = sharing(config); err != nil {
+		return nil, fmt.Errorf("making the API client: %w", err)
+	}
 	set, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("making the API client: %w", err)
@@ -58,6 +61,25 @@ func Connect(kubeconfig []byte, dial Dial) (*Client, error) {
 		return nil, fmt.Errorf("making the API client: %w", err)
 	}
 	return &Client{set: set, dyn: dyn, config: config}, nil
+}
+
+// sharing returns a configuration whose clients, Helm's among them, share one
+// transport. client-go cannot tell that two dial functions are one, and would
+// open connections for each client: through SSH that is a channel and a TLS
+// handshake every time.
+func sharing(config *rest.Config) (*rest.Config, error) {
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	host, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &rest.Config{
+		Host: host.String(), APIPath: config.APIPath, Transport: transport, QPS: config.QPS, Burst: config.Burst, UserAgent: config.UserAgent,
+		WarningHandler: config.WarningHandler, WarningHandlerWithContext: config.WarningHandlerWithContext, Timeout: config.Timeout,
+	}, nil
 }
 
 // New makes a client of given parts, for tests and for callers that have them.
@@ -71,7 +93,7 @@ func (c *Client) Interface() kubernetes.Interface { return c.set }
 // Dynamic is the client for objects without Go types here.
 func (c *Client) Dynamic() dynamic.Interface { return c.dyn }
 
-// Config is a copy of the REST configuration, dial included; nil for clients made by New.
+// Config is a copy of the REST configuration, its transport with dial and certificates included; nil for clients made by New.
 func (c *Client) Config() *rest.Config {
 	if c.config == nil {
 		return nil
