@@ -297,7 +297,7 @@ func TestSSHPassesTheExitCodeOn(t *testing.T) {
 }
 
 func TestTimeoutIsTheReason(t *testing.T) {
-	f := &fakeEngine{check: func(ctx context.Context) (bootstrap.CheckResult, error) {
+	f := &fakeEngine{check: func(ctx context.Context, _ bootstrap.CheckOptions) (bootstrap.CheckResult, error) {
 		<-ctx.Done()
 		return bootstrap.CheckResult{}, context.Cause(ctx)
 	}}

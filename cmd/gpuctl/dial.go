@@ -36,9 +36,7 @@ func dialOptions(d engineDeps) sshconn.Options {
 				Text: fmt.Sprintf("new host key %s %s, pinned in %s", i.KeyType, i.Fingerprint, d.State.KnownHosts())})
 		},
 	}
-	if ssh.SudoPassword != nil && ssh.SudoPassword.Env != "" {
-		o.SecretEnv = []string{ssh.SudoPassword.Env}
-	}
+	o.SecretEnv = d.Config.SecretEnv()
 	return o
 }
 
@@ -60,14 +58,18 @@ func tellRetries(sink event.Sink) func(string, error, time.Duration) {
 // dialWith connects to machines of the inventory.
 func dialWith(d *sshconn.Dialer) bootstrap.Dialer {
 	return func(ctx context.Context, m inventory.Machine) (remote.Host, string, error) {
-		c, err := d.Dial(ctx, sshconn.Target{
-			Name: m.Name, Host: m.Host, Port: m.Port, User: m.User,
-			IdentityFile: m.IdentityFile, Jump: m.Jump, HostKey: m.HostKey,
-		})
+		c, err := d.Dial(ctx, targetOf(m))
 		if err != nil {
 			return nil, "", err
 		}
 		info := c.Info()
 		return c, info.Address + ", host key " + info.Fingerprint, nil
+	}
+}
+
+func targetOf(m inventory.Machine) sshconn.Target {
+	return sshconn.Target{
+		Name: m.Name, Host: m.Host, Port: m.Port, User: m.User,
+		IdentityFile: m.IdentityFile, Jump: m.Jump, HostKey: m.HostKey,
 	}
 }

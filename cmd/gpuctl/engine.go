@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"time"
 
@@ -33,6 +34,8 @@ type Engine interface {
 	Status(context.Context) (bootstrap.StatusResult, error)
 	// Kubeconfig is the administrator's kubeconfig.
 	Kubeconfig(context.Context) ([]byte, error)
+	// Tunnel forwards a local port to the API until ctx ends.
+	Tunnel(ctx context.Context, l net.Listener, context string, ready func(kubeconfig []byte) error) error
 	// Reset takes nodes or the whole cluster apart.
 	Reset(context.Context, bootstrap.ResetOptions) (bootstrap.ApplyResult, error)
 	// SSH runs a command on a machine, or a shell, and returns its exit code.

@@ -77,7 +77,7 @@ func is[T error](err error) bool {
 
 // unreachable: the machine was not reached or refused the login or root rights.
 func unreachable(err error) bool {
-	return is[*remote.ConnectError](err) || is[*remote.SudoError](err)
+	return is[*remote.ConnectError](err) || is[*remote.SudoError](err) || is[*remote.ForwardingError](err)
 }
 
 // interrupted is what a command came to that Ctrl-C ended. What was cut short

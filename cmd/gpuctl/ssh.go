@@ -10,7 +10,7 @@ import (
 )
 
 func newSSH(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "ssh NAME [-- command...]",
 		Short: "Open a shell on a machine, or run a command there",
 		Long: `ssh connects to a machine of gpuctl.yaml the way gpuctl does: same user, key, jump
@@ -22,6 +22,8 @@ hosts and pinned host keys. The exit code is that of the command.`,
 				func(ctx context.Context, s *session) error { return runSSH(ctx, s, args[0], args[1:]) })
 		},
 	}
+	cmd.AddCommand(newSSHCheck(a))
+	return cmd
 }
 
 func runSSH(ctx context.Context, s *session, name string, command []string) error {
@@ -29,8 +31,8 @@ func runSSH(ctx context.Context, s *session, name string, command []string) erro
 		return usagef("there is no machine %q in %s", name, s.flags.file)
 	}
 	// ssh_config may start other programs (ProxyCommand), and those inherit the environment.
-	if ref := s.config.Spec.SSH.SudoPassword; ref != nil && ref.Env != "" {
-		if err := os.Unsetenv(ref.Env); err != nil {
+	for _, name := range s.config.SecretEnv() {
+		if err := os.Unsetenv(name); err != nil {
 			return err
 		}
 	}
