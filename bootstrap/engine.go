@@ -155,9 +155,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 		b = e.plan(s, do)
 	}
 	e.tell.findings(b.findings)
-	if o.SkipSmoke {
-		b.actions = withoutProofs(b.actions)
-	}
+	b.actions = o.keep(b.actions)
 	result := ApplyResult{PlanResult: e.planResult(s, b)}
 	stopped := e.stopped(s, b)
 	if b.out[e.want.server().Name] || ctx.Err() != nil {
@@ -187,9 +185,7 @@ func (e *Engine) replan(do doer, o ApplyOptions) plan.Replan {
 			return nil, err
 		}
 		b := e.plan(s, do)
-		if o.SkipSmoke {
-			b.actions = withoutProofs(b.actions)
-		}
+		b.actions = o.keep(b.actions)
 		if scope != "" && b.out[scope] {
 			return nil, e.stopped(s, book{findings: b.findings})
 		}

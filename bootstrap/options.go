@@ -17,6 +17,8 @@ type ApplyOptions struct {
 	Confirm func(context.Context, PlanResult) error
 	// SkipSmoke leaves new nodes unproven.
 	SkipSmoke bool
+	// SharingOnly changes how GPUs are shared and nothing else that is pending.
+	SharingOnly bool
 	// NoPairs joins machines without probing the ways between them first.
 	NoPairs bool
 }

@@ -116,11 +116,15 @@ type NodeView struct {
 	Why     string `json:"why,omitempty"` // why it is not ready
 	Version string `json:"version,omitempty"`
 	Address string `json:"address,omitempty"`
-	// GPUs, Allocatable and InUse count the resource nvidia.com/gpu.
+	// GPUs counts GPUs. Allocatable and InUse count Resource: GPUs times Replicas where they are shared.
 	GPUs        int64  `json:"gpus"`
 	Allocatable int64  `json:"allocatable"`
 	InUse       int64  `json:"inUse"`
 	Model       string `json:"model,omitempty"`
+	// Sharing is how the GPUs are shared, empty where they are not; Resource is what pods ask for.
+	Sharing  string `json:"sharing,omitempty"`
+	Replicas int64  `json:"replicas,omitempty"`
+	Resource string `json:"resource,omitempty"`
 	// Proven says whether the GPUs passed the smoke test; ProvenAt when.
 	Proven   bool       `json:"proven"`
 	ProvenAt *time.Time `json:"provenAt,omitempty"`

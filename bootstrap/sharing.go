@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -255,4 +256,27 @@ func sharedSmoke(out *smoke.Node, n kube.Node, state kube.State) {
 func (w wanted) withSharing(want charts.Want) charts.Want {
 	want.PluginConfigs, want.PluginDefault = w.pluginConfigs()
 	return want
+}
+
+// countGPUs fills a view's counts: a shared GPU is one GPU, however many pods it takes.
+func (v *NodeView) countGPUs(n kube.Node, state kube.State) {
+	shared := sharing.Seen(n.Labels, n.Allocatable)
+	v.GPUs = n.Capacity[shared.Resource()] / int64(shared.Units())
+	v.Allocatable, v.InUse = n.Allocatable[shared.Resource()], state.Requested(n.Name)[shared.Resource()]
+	if shared.Kind != sharing.Whole {
+		v.Sharing, v.Replicas, v.Resource = shared.String(), int64(shared.Units()), shared.Resource()
+	}
+}
+
+// keep are the actions that the options leave in a plan.
+func (o ApplyOptions) keep(actions []plan.Action) []plan.Action {
+	if o.SkipSmoke {
+		actions = withoutProofs(actions)
+	}
+	if !o.SharingOnly {
+		return actions
+	}
+	return slices.DeleteFunc(slices.Clone(actions), func(a plan.Action) bool {
+		return a.ID != operatorID && a.ID != sharingID(a.Machine) && a.ID != sharingProofID(a.Machine)
+	})
 }

@@ -22,7 +22,8 @@ func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error
 	took := ui.Duration(time.Duration(r.Seconds * float64(time.Second)))
 	var gpus, proven int64
 	for _, n := range r.Nodes {
-		gpus += n.Allocatable
+		count := n.Allocatable / max(n.Replicas, 1)
+		gpus += count
 		if n.Proven {
 			proven += n.Allocatable
 		}

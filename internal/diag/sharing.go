@@ -11,7 +11,7 @@ func sharingProblems() []Problem {
 			Reference: "NVIDIA/k8s-device-plugin api/config/v1, cmd/mps-control-daemon",
 		},
 		{
-			Code: "sharing-no-isolation", Area: "gpu", Severity: Informs,
+			Code: "sharing-no-isolation", Area: "gpu", Severity: Warns,
 			Title:     "Pods that share a GPU are not kept apart",
 			Symptom:   "one pod fills the memory of a GPU, or its fault ends the other pods on it",
 			Cause:     "time-slicing isolates neither memory nor faults; MPS isolates memory and no faults",
