@@ -66,10 +66,9 @@ func (e *Engine) nodeViews(s sight) []NodeView {
 	for _, n := range s.cluster.state.Nodes {
 		v := NodeView{
 			Name: n.Name, Role: "agent", Ready: n.Ready, Why: n.Reason, Version: n.Kubelet, Address: n.InternalIP,
-			GPUs: n.Capacity[gpuResource], Allocatable: n.Allocatable[gpuResource],
-			InUse: s.cluster.state.Requested(n.Name)[gpuResource], Model: n.Labels["nvidia.com/gpu.product"],
-		v.countGPUs(n, s.cluster.state)
+			Model: n.Labels["nvidia.com/gpu.product"],
 		}
+		v.countGPUs(n, s.cluster.state)
 		if n.Server {
 			v.Role = "server"
 		}

@@ -25,7 +25,7 @@ func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error
 		count := n.Allocatable / max(n.Replicas, 1)
 		gpus += count
 		if n.Proven {
-			proven += n.Allocatable
+			proven += count
 		}
 	}
 	switch {
