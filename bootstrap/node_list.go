@@ -114,3 +114,14 @@ func (w wanted) unlisted(state kube.State) []diag.Finding {
 	}
 	return out
 }
+
+// Reach connects to a machine and says why that is not possible, as a
+// *remote.ConnectError.
+func (e *Engine) Reach(ctx context.Context, machine string) error {
+	m := e.fleet.on(machine)
+	if m == nil {
+		return &NotANodeError{machine}
+	}
+	_, err := m.connect(ctx)
+	return err
+}

@@ -40,6 +40,7 @@ type Engine interface {
 	Reset(context.Context, bootstrap.ResetOptions) (bootstrap.ApplyResult, error)
 	// SSH runs a command on a machine, or a shell, and returns its exit code.
 	SSH(ctx context.Context, machine string, command []string, stdio bootstrap.Stdio) (int, error)
+	nodeEngine
 	// Close ends all connections.
 	Close() error
 }

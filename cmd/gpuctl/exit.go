@@ -56,11 +56,11 @@ func exitCode(err error) int {
 		return exitCancelled
 	case is[*state.LockedError](err):
 		return exitLocked
-	case is[*usageError](err), is[*config.InvalidError](err), errors.Is(err, config.ErrConfigDiffers):
+	case is[*usageError](err), is[*config.InvalidError](err), errors.Is(err, config.ErrConfigDiffers), is[*bootstrap.NotANodeError](err):
 		return exitUsage
 	case unreachable(err):
 		return exitUnreachable
-	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent):
+	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent), is[*bootstrap.StaysError](err):
 		return exitFindings
 	case is[*plan.ActionError](err):
 		return exitAction
@@ -114,6 +114,9 @@ func (a *app) printError(err error) {
 func hints(err error) []string {
 	var connect *remote.ConnectError
 	var locked *state.LockedError
+	if steps := nodeHints(err); steps != nil {
+		return steps
+	}
 	switch {
 	case errors.As(err, &connect) && connect.Hint != "":
 		return []string{connect.Hint}

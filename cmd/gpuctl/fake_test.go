@@ -26,6 +26,7 @@ type fakeEngine struct {
 	reset      func(context.Context, bootstrap.ResetOptions) (bootstrap.ApplyResult, error)
 	ssh        func(context.Context, string, []string, bootstrap.Stdio) (int, error)
 	closed     bool
+	fakeNodes
 }
 
 func (f *fakeEngine) unexpected(what string) error {

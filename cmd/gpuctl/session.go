@@ -40,6 +40,8 @@ type need struct {
 	record bool
 	// retryFor is how long a machine that does not answer, as one that boots, is tried again.
 	retryFor time.Duration
+	// edit changes the file, under the lock and before the machines are taken from it; may be nil.
+	edit func(*session) error
 }
 
 // withSession opens what the command needs, runs it and closes everything.
@@ -62,6 +64,14 @@ func (a *app) withSession(ctx context.Context, n need, do func(context.Context, 
 			return err
 		}
 		defer func() { err = errors.Join(err, lock.Unlock()) }()
+	}
+	if n.edit != nil {
+		if err := n.edit(s); err != nil {
+			return err
+		}
+		if err := s.load(ctx); err != nil {
+			return err
+		}
 	}
 	return s.run(ctx, n, do)
 }
