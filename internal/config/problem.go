@@ -24,7 +24,7 @@ type InvalidError struct {
 	Problems []Problem
 }
 
-// Error is one line per problem: "gpuctl.yaml:12:5: spec.ssh.usr: unknown field; did you mean \"user\"?".
+// Error is one line per problem, without what is not known: "gpuctl.yaml:12:5: spec.ssh.usr: unknown field; did you mean \"user\"?".
 func (e *InvalidError) Error() string {
 	var lines []string
 	for _, p := range e.Problems {
@@ -32,10 +32,13 @@ func (e *InvalidError) Error() string {
 		if p.Line > 0 {
 			at = fmt.Sprintf("%s:%d:%d", e.File, p.Line, p.Column)
 		}
-		if p.Field != "" {
-			at += ": " + p.Field
+		var parts []string
+		for _, part := range []string{at, p.Field, p.Message} {
+			if part != "" {
+				parts = append(parts, part)
+			}
 		}
-		lines = append(lines, at+": "+p.Message)
+		lines = append(lines, strings.Join(parts, ": "))
 	}
 	return strings.Join(lines, "\n")
 }
