@@ -12,10 +12,12 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/gpuctl/gpuctl/internal/diag"
 )
 
 // ErrKey is wrapped by errors about a package repository's key that is not the pinned one.
-var ErrKey = errors.New("the package repository's key is not the pinned one")
+var ErrKey error = keyError{}
 
 const tagPublicKey = 6
 
@@ -87,3 +89,10 @@ func fingerprintOf(contents []byte) string {
 	h.Write(contents)
 	return hex.EncodeToString(h.Sum(nil))
 }
+
+type keyError struct{}
+
+func (keyError) Error() string { return "the package repository's key is not the pinned one" }
+
+// DiagCode implements diag.Coded.
+func (keyError) DiagCode() diag.Code { return CodePackageKey }

@@ -121,7 +121,8 @@ func TestDoneAndStillPendingForTheSameReasonIsNotConverged(t *testing.T) {
 		return []Action{d.action("a/sysctl", "a")}, nil
 	}}
 	r := e.Run(t.Context(), []Action{d.action("a/sysctl", "a")})
-	if err := r.Err(); !errors.Is(err, ErrNotConverged) {
+	var named interface{ DiagCode() string }
+	if err := r.Err(); !errors.Is(err, ErrNotConverged) || !errors.As(err, &named) || named.DiagCode() != "not-converged" {
 		t.Fatalf("err = %v, want ErrNotConverged", err)
 	}
 	if len(d.ran) != 1 {
