@@ -26,6 +26,7 @@ type fakeEngine struct {
 	reset      func(context.Context, bootstrap.ResetOptions) (bootstrap.ApplyResult, error)
 	ssh        func(context.Context, string, []string, bootstrap.Stdio) (int, error)
 	closed     bool
+	gpus       func(context.Context) (bootstrap.GPUsResult, error)
 	fakeNodes
 }
 
