@@ -1,0 +1,190 @@
+package bootstrap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
+	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/doctor"
+	"github.com/gpuctl/gpuctl/internal/kube"
+)
+
+// DoctorOptions say how far the doctor goes.
+type DoctorOptions struct {
+	// NoPairs leaves out the probe between machines.
+	NoPairs bool
+	// Cordon keeps new pods from nodes whose GPUs are at fault, and notes the
+	// evidence on them.
+	Cordon bool
+}
+
+// Half is one of the two ways to look at a cluster.
+type Half struct {
+	// Name is ssh or api.
+	Name string `json:"name"`
+	// State is whole, partial (some machines answer) or dead.
+	State string `json:"state"`
+	// Why is what each silent part says.
+	Why []string `json:"why,omitempty"`
+}
+
+// DoctorResult is what was found in a living cluster, root causes alone.
+type DoctorResult struct {
+	Cluster  string         `json:"cluster"`
+	Halves   []Half         `json:"halves"`
+	Machines []MachineView  `json:"machines"`
+	Nodes    []NodeView     `json:"nodes"`
+	Findings []diag.Finding `json:"findings"`
+	// Consequences are findings that a root cause among Findings explains.
+	Consequences []diag.Finding `json:"consequences,omitempty"`
+	Pairs        []Pair         `json:"pairs,omitempty"`
+	// Cordoned are nodes that this run closed to new pods.
+	Cordoned []string `json:"cordoned,omitempty"`
+
+	// seen is what a support bundle is made of.
+	seen patient
+}
+
+// patient is everything the doctor saw, for the bundle.
+type patient struct {
+	sight    sight
+	objects  kube.Objects
+	journals map[string][]string
+}
+
+// Doctor looks at machines, k3s, GPU Operator, nodes, pods and events at once
+// and says what is wrong, causes before consequences. It goes on where SSH or
+// the API is dead and says which. The error is that of Check; the result is
+// filled also then.
+func (e *Engine) Doctor(ctx context.Context, o DoctorOptions) (DoctorResult, error) {
+	s, err := e.observe(ctx)
+	if err != nil && ctx.Err() != nil {
+		return DoctorResult{}, err
+	}
+	p := patient{sight: s, journals: map[string][]string{}}
+	var together sync.WaitGroup
+	if !o.NoPairs {
+		together.Go(func() { e.probePairs(ctx, &p.sight) })
+	}
+	var failed error
+	together.Go(func() { p.objects, failed = e.objects(ctx, s) })
+	together.Go(func() { p.journals = e.journals(ctx, s) })
+	together.Wait()
+
+	b := e.plan(p.sight, e.doer())
+	found := append(b.findings, k3sTrouble(e.want.machines, p)...)
+	if failed == nil {
+		found = append(found, doctor.Findings(doctor.Seen{Objects: p.objects, GPUNodes: e.gpuNodes(s)})...)
+	} else {
+		found = append(found, diag.Found("api-not-there", "", failed.Error()))
+	}
+	r := DoctorResult{
+		Cluster: e.settings.Inventory.Cluster, Halves: halves(e.want.machines, s, failed),
+		Machines: e.checkResult(s, b).Machines, Nodes: e.nodeViews(s), Pairs: p.sight.pairs, seen: p,
+	}
+	r.Findings, r.Consequences = causesAndConsequences(found)
+	e.tell.findings(r.Findings)
+	if o.Cordon && failed == nil {
+		r.Cordoned, err = e.cordonFaulty(ctx, r)
+	}
+	return r, errors.Join(err, e.stopped(s, book{findings: r.Findings}))
+}
+
+// objects asks the API for everything the doctor reads.
+func (e *Engine) objects(ctx context.Context, s sight) (kube.Objects, error) {
+	if !s.cluster.there() {
+		return kube.Objects{}, fmt.Errorf("asking the cluster: %s", s.cluster.state.NoAPI)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
+	defer cancel()
+	client, _, err := e.api.connect(ctx)
+	if err != nil {
+		return kube.Objects{}, err
+	}
+	o, err := client.Objects(ctx)
+	if err != nil {
+		return o, fmt.Errorf("asking the cluster: %w", err)
+	}
+	return o, nil
+}
+
+// gpuNodes are machines with GPUs: seen there, or promised where they could not be looked at.
+func (e *Engine) gpuNodes(s sight) []string {
+	var out []string
+	for _, m := range e.want.machines {
+		f, seen := s.facts[m.Name]
+		if seen && len(nvidia.GPUs(f)) > 0 || !seen && m.GPUs != nil && *m.GPUs > 0 {
+			out = append(out, m.Name)
+		}
+	}
+	return out
+}
+
+// journals reads the end of k3s's log on every machine that has it.
+func (e *Engine) journals(ctx context.Context, s sight) map[string][]string {
+	var mu sync.Mutex
+	all := map[string][]string{}
+	var group errgroup.Group
+	for _, m := range e.want.machines {
+		if len(s.facts[m.Name].K3s.Value.Units) == 0 {
+			continue
+		}
+		group.Go(func() error {
+			lines, err := readJournal(ctx, e.fleet.on(m.Name))
+			if err != nil {
+				lines = []string{"the log could not be read: " + err.Error()}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all[m.Name] = lines
+			return nil
+		})
+	}
+	_ = group.Wait() // a log that could not be read says so itself
+	return all
+}
+
+// causesAndConsequences parts findings, those that block first.
+func causesAndConsequences(found []diag.Finding) (causes, rest []diag.Finding) {
+	found = once(found)
+	causes = diag.Reduce(found)
+	kept := map[diag.Finding]bool{}
+	for _, f := range causes {
+		kept[f] = true
+	}
+	for _, f := range found {
+		if !kept[f] {
+			rest = append(rest, f)
+		}
+	}
+	rank := map[diag.Severity]int{diag.Blocks: 0, diag.Warns: 1, diag.Informs: 2}
+	slices.SortStableFunc(causes, func(a, b diag.Finding) int { return rank[a.Severity] - rank[b.Severity] })
+	if causes == nil {
+		causes = []diag.Finding{}
+	}
+	return causes, rest
+}
+
+// once drops what two ways of looking found alike: the same code at the same
+// machine keeps the first evidence and takes on the others.
+func once(found []diag.Finding) []diag.Finding {
+	var out []diag.Finding
+	for _, f := range found {
+		i := slices.IndexFunc(out, func(have diag.Finding) bool { return have.Code == f.Code && have.Machine == f.Machine })
+		switch {
+		case i < 0:
+			out = append(out, f)
+		case !strings.Contains(out[i].Evidence, f.Evidence):
+			out[i].Evidence += "; " + f.Evidence
+		}
+	}
+	return out
+}
