@@ -58,12 +58,8 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	found := append(host.Findings(hostWant, facts), nvidia.Findings(gpuWant, facts)...)
 	found = append(found, w.refusedSharing(m, s)...)
 	actions := host.Plan(hostWant, facts, on)
-	for _, a := range nvidia.Plan(gpuWant, facts, on) {
-		if a.ID == nvidia.DriverID(m.Name) || a.ID == nvidia.RebootID(m.Name) || a.ID == nvidia.FabricID(m.Name) {
-			needs = append(needs, a.ID)
-		}
-		actions = append(actions, a)
-	}
+	actions = append(actions, nvidia.Plan(gpuWant, facts, on)...)
+	needs = append(needs, driverWay(actions, m.Name)...)
 	actions = w.drain(m, s, actions, do)
 	seen := k3s.See(facts, w.key)
 	seen.Registries, seen.Unregistered = s.registries[m.Name], unregistered(m, s)
@@ -87,7 +83,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		if b.out[m.Name] {
 			continue
 		}
-		b.actions = append(b.actions, w.nodeReady(m, s, do)...)
+		b.actions = append(b.actions, needing(w.nodeReady(m, s, do), driverWay(b.actions, m.Name))...)
 		b.actions = append(b.actions, w.mark(m, s, do)...)
 		b.actions = append(b.actions, w.open(m, s, b.actions, do)...)
 	}
@@ -99,7 +95,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		if b.out[m.Name] || len(nvidia.GPUs(s.facts[m.Name])) == 0 {
 			continue
 		}
-		proof := append(w.prove(m, s, do), w.share(b, m, s, do)...)
+		proof := needing(append(w.prove(m, s, do), w.share(b, m, s, do)...), driverWay(b.actions, m.Name))
 		for _, a := range proof {
 			proofs = append(proofs, a.ID)
 		}

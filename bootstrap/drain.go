@@ -23,6 +23,27 @@ const (
 func drainID(machine string) string { return machine + "/drain" }
 func openID(machine string) string  { return machine + "/uncordon" }
 
+// driverWay are the IDs of a machine's pending actions after which its driver
+// serves its GPUs. What k3s and proofs see before is of no use.
+func driverWay(actions []plan.Action, machine string) []string {
+	var ids []string
+	for _, a := range actions {
+		if a.ID == nvidia.DriverID(machine) || a.ID == nvidia.RebootID(machine) || a.ID == nvidia.FabricID(machine) {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids
+}
+
+// needing adds needs to actions.
+func needing(actions []plan.Action, needs []string) []plan.Action {
+	out := slices.Clone(actions)
+	for i := range out {
+		out[i].Needs = append(slices.Clone(out[i].Needs), needs...)
+	}
+	return out
+}
+
 // drain empties a node whose machine is to get another driver or to be
 // rebooted, before that happens: actions are the machine's, in order.
 func (w wanted) drain(m inventory.Machine, s sight, actions []plan.Action, do doer) []plan.Action {

@@ -21,10 +21,10 @@ func TestARunningNodeIsDrainedForItsDriver(t *testing.T) {
 	}{
 		"works":                    {"595", false, "", "drain driver reboot uncordon"},
 		"closed by its user":       {"595", true, "", "drain driver reboot"},
-		"drained":                  {"595", true, drainDone, "driver reboot uncordon"},
-		"half drained":             {"595", true, drainBegan, "drain driver reboot uncordon"},
-		"drained and changed":      {"580", true, drainDone, "uncordon"},
-		"opened by its user since": {"595", false, drainDone, "drain driver reboot uncordon"},
+		"drained":                  {"595", true, drainDone, "driver reboot uncordon smoke"},
+		"half drained":             {"595", true, drainBegan, "drain driver reboot uncordon smoke"},
+		"drained and changed":      {"580", true, drainDone, "uncordon smoke"},
+		"opened by its user since": {"595", false, drainDone, "drain driver reboot uncordon smoke"},
 		"nothing to do":            {"580", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -33,7 +33,7 @@ func TestARunningNodeIsDrainedForItsDriver(t *testing.T) {
 			s := settledSight(t, w, 0, 2)
 			s.cluster.state.Nodes[1].Cordoned = tc.cordoned
 			if tc.mark != "" {
-				s.cluster.state.Nodes[1].Annotations[drainedAnnotation] = tc.mark
+				s.cluster.state.Nodes[1].Annotations = map[string]string{drainedAnnotation: tc.mark} // the proof is gone
 			}
 			var ids []string
 			actions := map[string]plan.Action{}
@@ -48,6 +48,9 @@ func TestARunningNodeIsDrainedForItsDriver(t *testing.T) {
 				if a.Consent != plan.ConsentDrain || !slices.Contains(actions["driver"].Needs, a.ID) || !slices.Contains(actions["reboot"].Needs, a.ID) {
 					t.Errorf("the drain does not come first, with consent: %+v", actions)
 				}
+			}
+			if a, there := actions["smoke"]; there && !slices.Contains(a.Needs, "gpu-1/reboot") && actions["reboot"].ID != "" {
+				t.Errorf("the GPUs are proven before the reboot: %v", a.Needs)
 			}
 			if a, there := actions["uncordon"]; there {
 				for _, id := range []string{"gpu-1/driver", "gpu-1/reboot", "gpu-1/smoke", "gpu-1/node"} {

@@ -102,7 +102,8 @@ func driverOf(version string) []deb {
 		},
 		{
 			name: "nvidia-fabricmanager", version: v, depends: "libc6", description: "NVIDIA Fabric Manager\n " + standsIn,
-			files: map[string]string{"/lib/systemd/system/nvidia-fabricmanager.service": unit("NVIDIA Fabric Manager")},
+			files:   map[string]string{boot.InstalledFabric: unit("NVIDIA Fabric Manager")},
+			scripts: laid,
 		},
 	}
 }

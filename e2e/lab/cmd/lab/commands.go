@@ -22,7 +22,7 @@ import (
 func up(ctx context.Context, args []string, out io.Writer) error {
 	set, o := flags("up")
 	count := set.Int("machines", 0, "start machines m1 ... mN")
-	model := set.String("gpu", "", "their GPUs, MODEL:COUNT; h100, a100, t4, hgx:8")
+	model := set.String("gpu", "", "their GPUs, MODEL:COUNT; h100, a100, t4, hgx:8, nodriver, nouveau")
 	if err := set.Parse(args); err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ func machineFlags(set *flag.FlagSet, spec *machine.Spec) (gpus *string) {
 	set.Func("network", "network to attach to, main or any name; repeatable", list(&spec.Networks))
 	set.Func("sshd", "line for sshd_config; repeatable", list(&spec.SSHD))
 	set.Func("volume", "path on a disk of its own; repeatable", list(&spec.Volumes))
-	return set.String("gpu", "", "GPUs, MODEL:COUNT; h100, a100, t4, hgx:8, or a file with a scenario")
+	return set.String("gpu", "", "GPUs, MODEL:COUNT; h100, a100, t4, hgx:8, nodriver, nouveau, or a file with a scenario")
 }
 
 // parseGPU reads MODEL:COUNT or the name of a scenario file.
@@ -184,10 +184,11 @@ func parseGPU(text string) ([]byte, error) {
 	}
 	models := map[string]func(int) gpu.Scenario{
 		"h100": gpu.H100, "a100": gpu.A100, "t4": gpu.T4, "hgx": func(int) gpu.Scenario { return gpu.HGX() },
+		"nodriver": gpu.NoDriver, "nouveau": gpu.Nouveau,
 	}
 	scenario, ok := models[model]
 	if !ok {
-		return nil, fmt.Errorf("GPU model %q: want h100, a100, t4 or hgx", model)
+		return nil, fmt.Errorf("GPU model %q: want h100, a100, t4, hgx, nodriver or nouveau", model)
 	}
 	return json.Marshal(scenario(n))
 }

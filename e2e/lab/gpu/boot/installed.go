@@ -16,6 +16,9 @@ const (
 	InstalledModules = "/usr/lib/lab/installed/modules"
 	// InstalledLibrary holds the version of the libraries.
 	InstalledLibrary = "/usr/lib/lab/installed/library"
+	// InstalledFabric is the unit of the fabric manager, without which the
+	// fabric of a board with NVSwitches never gets ready.
+	InstalledFabric = "/lib/systemd/system/nvidia-fabricmanager.service"
 	// running holds the version of the module that this boot has loaded.
 	running = "/run/lab/gpu-running"
 	// installedNow is there from an installation until the next boot: until then
@@ -45,6 +48,9 @@ func withPackages(s scenario.Scenario) (scenario.Scenario, error) {
 	}
 	flavour, version, _ := strings.Cut(strings.TrimSpace(string(modules)), " ")
 	s.Driver, s.Modules = version, flavour
+	if _, err := os.Stat(InstalledFabric); err != nil && s.NVSwitches > 0 {
+		s.Faults.Fabric = "In Progress" // nobody manages it yet
+	}
 	if l := strings.TrimSpace(string(library)); l != version {
 		s.Faults.Library = l
 	}
