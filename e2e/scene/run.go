@@ -65,6 +65,14 @@ func (p *Process) Kill() {
 	}
 }
 
+// Interrupt ends the process as Ctrl-C does.
+func (p *Process) Interrupt() {
+	p.scene.t.Helper()
+	if err := p.cmd.Process.Signal(os.Interrupt); err != nil {
+		p.scene.t.Fatal(err)
+	}
+}
+
 // Wait waits for the process and returns what it came to; Code is -1 for one
 // that was killed.
 func (p *Process) Wait() Result {
