@@ -28,6 +28,7 @@ func (c *Config) check(d *decoder) {
 	k.kubernetes(s.Kubernetes)
 	k.groups(s.Groups)
 	k.gpu(s.GPU)
+	k.pluginDocuments(s)
 	k.sources(s.Sources)
 	k.references(s)
 	k.proxy(s.Proxy)

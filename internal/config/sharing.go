@@ -64,3 +64,27 @@ func (k checker) sharing(s *Sharing, field string) {
 		}
 	}
 }
+
+// pluginDocuments checks the device plugin's configurations that stand among the
+// operator's values: what the plugin rejects, and keys that it passes over.
+func (k checker) pluginDocuments(s *Spec) {
+	const at = "spec.gpu.operator.values.devicePlugin.config"
+	plugin, _ := s.GPU.Operator.Values["devicePlugin"].(map[string]any)
+	own, _ := plugin["config"].(map[string]any)
+	if own == nil {
+		return
+	}
+	for i, g := range s.Groups {
+		if g.Spec().Kind != sharing.Whole {
+			k.problem(fmt.Sprintf("spec.groups[%d].sharing", i), "stands beside %s; give one of the two", at)
+		}
+	}
+	data, _ := own["data"].(map[string]any)
+	for key, value := range data {
+		text, _ := value.(string)
+		refused, dead := sharing.CheckDocument(text)
+		for _, why := range append(refused, dead...) {
+			k.problem(at+".data."+key, "%s", why)
+		}
+	}
+}
