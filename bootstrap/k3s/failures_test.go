@@ -18,7 +18,8 @@ func TestClassifyOfServersAndNetworks(t *testing.T) {
 		`E0601 server.go:1 "unknown 'kubernetes.io' or 'k8s.io' labels specified with --node-labels: [node-role.kubernetes.io/gpu]"`:                                    "node-labels-refused",
 		`level=fatal msg="flannel exited: failed to get the interface: unable to find interface eth7"`:                                                                  "interface-missing",
 		`level=fatal msg="Error: cluster-cidr, service-cidr and node-ip must share the same IP version (IPv4, IPv6 or dual-stack)"`:                                     "address-families",
-		`level=error msg="Failed to connect: x509: certificate has expired or is not yet valid: current time 2022-07-22T18:55:59+12:00 is before 2022-07-22T07:45:55Z"`: "certificates-expired",
+		`level=error msg="Failed to connect: x509: certificate has expired or is not yet valid: current time 2022-07-22T18:55:59+12:00 is before 2022-07-22T07:45:55Z"`: "clock-wrong",
+		`level=error msg="Failed to connect: x509: certificate has expired or is not yet valid: current time 2026-01-06T00:00:00Z is after 2025-10-30T22:37:33Z"`:       "certificates-expired",
 		`level=fatal msg="Error: preparing server: server time isn't set properly: clock is not synchronized"`:                                                          "clock-wrong",
 	} {
 		if got, _ := Classify([]string{line}); got != code {

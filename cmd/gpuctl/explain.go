@@ -98,6 +98,9 @@ func explainText(a *app, text string) error {
 	if len(found) == 0 {
 		return usagef("nothing in the catalogue speaks of this text; gpuctl explain lists all entries")
 	}
+	if behind, ok := diag.ClockBehind(text); ok && !a.json() {
+		_, _ = fmt.Fprintf(a.err, "The clock of that machine is %s behind the certificate's.\n", behind)
+	}
 	return showEntries(a, found[:min(len(found), mostLikely)])
 }
 

@@ -186,6 +186,7 @@ func k3sProblems() []Problem {
 			Cause:     "k3s renews its 365-day certificates only when it starts, in their last 120 days; or a clock is wrong",
 			Fix:       []string{"timedatectl: is the clock right?", "systemctl restart k3s (servers), then k3s-agent (agents); k3s certificate check shows the dates"},
 			Match:     []string{"x509: certificate has expired or is not yet valid", "certificate has expired"},
+			DependsOn: []Code{"clock-wrong"},
 			Reference: "k3s-io/k3s#3047",
 		},
 	}

@@ -171,7 +171,7 @@ func addressProblems() []Problem {
 			Symptom:   "server time isn't set properly, certificates not yet valid",
 			Cause:     "no time synchronisation",
 			Fix:       []string{"timedatectl set-ntp true; timedatectl"},
-			Match:     []string{"server time isn't set properly"},
+			Match:     []string{"server time isn't set properly", " is before 20"},
 			Reference: k3sSource + "blob/main/pkg/server",
 		},
 		{

@@ -121,7 +121,7 @@ func table() map[string]where {
 		"mig-mixed-driver":               detected | unit,
 		"mig-pending":                    detected | unit,
 		"mps-too-many":                   detected | unit,
-		"mtu-mismatch":                   detected | lab,
+		"mtu-mismatch":                   detected | unit | lab,
 		"nfd-labels-missing":             detected | unit,
 		"nfd-labels-vanish":              detected | unit,
 		"nfd-twice":                      detected | unit,
