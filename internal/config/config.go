@@ -242,7 +242,7 @@ type Terraform struct {
 type Sources struct {
 	// K3s replaces https://github.com/k3s-io/k3s/releases/download.
 	K3s string `yaml:"k3s,omitempty"`
-	// Packages replaces https://nvidia.github.io/libnvidia-container.
+	// Packages replaces https://nvidia.github.io/libnvidia-container; below cuda/repos it holds what https://developer.download.nvidia.com/compute/cuda/repos does, for drivers.
 	Packages string `yaml:"packages,omitempty"`
 	// Charts replaces https://helm.ngc.nvidia.com/nvidia.
 	Charts string `yaml:"charts,omitempty"`
