@@ -102,7 +102,7 @@ func (e *Engine) doer() doer {
 
 // plan makes the book of what was seen and keeps to the machines that may change.
 func (e *Engine) plan(s sight, do doer) book {
-	b := e.want.contents(s, do)
+	b := e.want.whole().contents(s, do)
 	if len(e.settings.Nodes) > 0 {
 		b.actions = slices.DeleteFunc(b.actions, func(a plan.Action) bool {
 			return a.Machine != "" && !slices.Contains(e.settings.Nodes, a.Machine)

@@ -44,6 +44,15 @@ func (e *Engine) resolve() error {
 	return nil
 }
 
+// whole stands something in for secrets that were not fetched, so that whoever
+// only looks is not told that a reference is no value.
+func (w wanted) whole() wanted {
+	if !w.resolved {
+		w.config, _ = w.config.Resolved(func(config.Secret) (string, error) { return "not fetched", nil }) // it cannot fail
+	}
+	return w
+}
+
 // observeToPlan is observe for those who plan: what is wanted must be whole then.
 func (e *Engine) observeToPlan(ctx context.Context) (sight, error) {
 	if err := e.resolve(); err != nil {

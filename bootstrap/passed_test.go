@@ -16,6 +16,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
 
@@ -102,6 +103,9 @@ func TestSecretsReachTheMachinesAndNoPlan(t *testing.T) {
 	var invalid *config.InvalidError
 	if err := e.resolve(); !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
 		t.Fatalf("without the variables: %v", err)
+	}
+	if b := e.plan(sightOf(w, 0, 1), pure()); slices.ContainsFunc(b.findings, func(f diag.Finding) bool { return f.Code == "k3s-config-invalid" }) {
+		t.Errorf("who only looks needs no secrets:\n%s", render(b))
 	}
 	t.Setenv("GPUCTL_TEST_A", "s3-hush")
 	t.Setenv("GPUCTL_TEST_B", "reg-hush")
