@@ -1,0 +1,106 @@
+//go:build lab
+
+package e2e_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/gpuctl/gpuctl/e2e/lab/machine"
+	"github.com/gpuctl/gpuctl/e2e/scene"
+)
+
+// httpProxy is a proxy of the lab's host that remembers what it was asked for.
+type httpProxy struct {
+	url string
+
+	mu    sync.Mutex
+	paths []string
+}
+
+// startProxy listens beside the mirror, where machines reach it.
+func startProxy(t *testing.T, mirror string) *httpProxy {
+	t.Helper()
+	at, err := url.Parse(mirror)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(at.Hostname(), "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &httpProxy{url: "http://" + l.Addr().String()}
+	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mu.Lock()
+		p.paths = append(p.paths, r.URL.Path)
+		p.mu.Unlock()
+		if r.Method == http.MethodConnect {
+			tunnelConnect(w, r)
+			return
+		}
+		forward.ServeHTTP(w, r)
+	})}
+	go func() { _ = server.Serve(l) }() // ends with Close
+	t.Cleanup(func() { _ = server.Close() })
+	return p
+}
+
+func tunnelConnect(w http.ResponseWriter, r *http.Request) {
+	far, err := net.Dial("tcp", r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	near, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		_ = far.Close()
+		return
+	}
+	_, _ = io.WriteString(near, "HTTP/1.1 200 OK\r\n\r\n")
+	go func() { _, _ = io.Copy(far, near); _ = far.Close() }()
+	_, _ = io.Copy(near, far)
+	_ = near.Close()
+}
+
+// asked says whether a request whose path holds a word came through.
+func (p *httpProxy) asked(word string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, path := range p.paths {
+		if strings.Contains(path, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestProxy: what a machine downloads comes through the proxy of gpuctl.yaml:
+// k3s, packages, images.
+func TestProxy(t *testing.T) {
+	t.Parallel()
+	s := stage.New(t, "proxy")
+	m := s.Machines(machine.Spec{Name: "a", GPU: scene.H100(1)})[0]
+	p := startProxy(t, s.Lab.Sources()["k3s"])
+	s.Write(scene.Cluster{
+		Members: []scene.Member{{Machine: m, GPUs: 1}},
+		Spec:    map[string]any{"proxy": map[string]any{"http": p.url, "https": p.url}},
+	})
+	s.Must(0, "apply")
+	proven(t, s, map[string]int{m.Name: 1})
+	for what, word := range map[string]string{"k3s": "/k3s", "the key of the packages": "gpgkey", "package lists": "InRelease", "packages": ".deb", "images": "/v2/"} {
+		if !p.asked(word) {
+			t.Errorf("%s did not come through the proxy", what)
+		}
+	}
+	var again applied
+	if s.Decode(s.Must(0, "apply", "-o", "json"), &again); again.Changed != 0 {
+		t.Errorf("a second apply changes %+v", again.Outcomes)
+	}
+}
