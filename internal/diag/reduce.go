@@ -2,31 +2,34 @@ package diag
 
 // Reduce hides consequences: a finding whose entry depends, directly or through
 // others, on an entry that was found too at the same machine or in the cluster
-// as a whole. The rest keep their order. It is pure.
+// as a whole. What blocks is hidden only by what blocks. The rest keep their
+// order. It is pure.
 func Reduce(found []Finding) []Finding {
-	depends := map[Code][]Code{}
+	g := causes{depends: map[Code][]Code{}, at: map[Code][]Finding{}}
 	for _, p := range Catalogue() {
-		depends[p.Code] = p.DependsOn
+		g.depends[p.Code] = p.DependsOn
 	}
-	at := map[Code]map[string]bool{}
 	for _, f := range found {
-		if at[f.Code] == nil {
-			at[f.Code] = map[string]bool{}
-		}
-		at[f.Code][f.Machine] = true
+		g.at[f.Code] = append(g.at[f.Code], f)
 	}
 	var out []Finding
 	for _, f := range found {
-		if !hasCause(f, depends, at) {
+		if !g.explain(f) {
 			out = append(out, f)
 		}
 	}
 	return out
 }
 
-func hasCause(f Finding, depends map[Code][]Code, at map[Code]map[string]bool) bool {
+type causes struct {
+	depends map[Code][]Code
+	at      map[Code][]Finding
+}
+
+// explain says whether something found is the cause of f.
+func (g causes) explain(f Finding) bool {
 	seen := map[Code]bool{f.Code: true}
-	next := depends[f.Code]
+	next := append([]Code{}, g.depends[f.Code]...)
 	for len(next) > 0 {
 		cause := next[0]
 		next = next[1:]
@@ -34,11 +37,14 @@ func hasCause(f Finding, depends map[Code][]Code, at map[Code]map[string]bool) b
 			continue
 		}
 		seen[cause] = true
-		// A cause of the cluster explains every machine; one of a machine explains the cluster's trouble.
-		if m := at[cause]; m[f.Machine] || m[""] || f.Machine == "" && len(m) > 0 {
-			return true
+		for _, c := range g.at[cause] {
+			// A cause of the cluster explains every machine; one of a machine explains the cluster's trouble.
+			near := c.Machine == f.Machine || c.Machine == "" || f.Machine == ""
+			if near && (c.Severity == Blocks || f.Severity != Blocks) {
+				return true
+			}
 		}
-		next = append(next, depends[cause]...)
+		next = append(next, g.depends[cause]...)
 	}
 	return false
 }

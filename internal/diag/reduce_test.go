@@ -31,6 +31,15 @@ func TestReduceHidesConsequences(t *testing.T) {
 	}
 }
 
+// An Xid of the past only warns: it must not hide that a GPU is missing now.
+func TestWhatBlocksIsNotHiddenByAWarning(t *testing.T) {
+	lost, fewer := Found("gpu-lost", "a", "Xid 79"), Found("gpu-count-differs", "a", "7 of 8")
+	lost.Severity = Warns
+	if got := Reduce([]Finding{lost, fewer}); len(got) != 2 || !AnyBlocks(got) {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A cycle would hide both of its ends.
 func TestDependenciesHaveNoCycle(t *testing.T) {
 	for _, p := range Catalogue() {
