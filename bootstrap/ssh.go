@@ -27,7 +27,7 @@ func (e *Engine) SSH(ctx context.Context, machine string, command []string, stdi
 	known, hostKeys := e.settings.KnownHosts, e.settings.Config.Spec.SSH.HostKeys
 	args := sshArgs(m, known, hostKeys, stdio.Terminal, command)
 	if m.Jump != "" {
-		file, err := writeJumpConfig(known, hostKeys)
+		file, err := writeJumpConfig(known, hostKeys, m.IdentityFile)
 		if err != nil {
 			return 0, fmt.Errorf("opening a shell on %s: %w", machine, err)
 		}
@@ -91,8 +91,11 @@ func hostKeyOptions(knownHosts, hostKeys string) [][2]string {
 // writeJumpConfig writes an ssh_config with the options of host keys and returns
 // its path. OpenSSH starts itself for each jump host, and hands on to that
 // process the configuration file (-F) but no option of the command line.
-func writeJumpConfig(knownHosts, hostKeys string) (path string, err error) {
+func writeJumpConfig(knownHosts, hostKeys, identityFile string) (path string, err error) {
 	var text strings.Builder
+	if identityFile != "" {
+		fmt.Fprintf(&text, "IdentityFile \"%s\"\n", identityFile)
+	}
 	for _, o := range hostKeyOptions(knownHosts, hostKeys) {
 		if o[1] != "" {
 			fmt.Fprintf(&text, "%s %s\n", o[0], o[1])

@@ -26,12 +26,12 @@ func TestSSHArgs(t *testing.T) {
 
 func TestJumpConfigCarriesTheHostKeys(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
-	path, err := writeJumpConfig("/s/known hosts", "strict")
+	path, err := writeJumpConfig("/s/known hosts", "strict", "/k/id")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)
-	want := "UserKnownHostsFile \"/s/known hosts\" ~/.ssh/known_hosts\nStrictHostKeyChecking yes\nInclude ~/.ssh/config\nInclude /etc/ssh/ssh_config\n"
+	want := "IdentityFile \"/k/id\"\nUserKnownHostsFile \"/s/known hosts\" ~/.ssh/known_hosts\nStrictHostKeyChecking yes\nInclude ~/.ssh/config\nInclude /etc/ssh/ssh_config\n"
 	if err != nil || string(got) != want {
 		t.Errorf("got %q, %v\nwant %q", got, err, want)
 	}

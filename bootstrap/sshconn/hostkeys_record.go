@@ -19,7 +19,7 @@ const (
 	// lockWait bounds how long another process may hold the file's lock.
 	lockWait = 5 * time.Second
 	// lockStale is the age at which a lock was left behind by a killed process.
-	lockStale = 10 * time.Second
+	lockStale = 3 * time.Second
 )
 
 // recordKey adds a key to a known_hosts file: once, one writer at a time, the

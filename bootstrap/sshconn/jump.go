@@ -55,7 +55,7 @@ func (l *login) throughHop(ctx context.Context, address string, behind []string)
 	if slices.Contains(behind, via) {
 		return nil, l.failed(remote.Config, "", fmt.Errorf("jump hosts name each other: %s", strings.Join(append(behind, via), " behind ")))
 	}
-	hop, err := l.d.hop(ctx, l.s.jump, append(slices.Clone(behind), via))
+	hop, err := l.d.hop(ctx, l.hops(), append(slices.Clone(behind), via))
 	if err != nil {
 		l.note("jump host "+via, "%v", err)
 		return nil, l.failed(remote.Jump, "jump host "+via, err)
@@ -70,6 +70,21 @@ func (l *login) throughHop(ctx context.Context, address string, behind []string)
 	}
 	l.note("dial "+address+" from "+via, "%v", err)
 	return nil, l.hopDialFailed(err, via)
+}
+
+// hops is the chain to go through. Whoever names jump hosts together with a key
+// means the key for them too; OpenSSH's -J does not do that.
+func (l *login) hops() []Target {
+	chain := slices.Clone(l.s.jump)
+	if l.target.Jump == "" {
+		return chain
+	}
+	for i := range chain {
+		if chain[i].IdentityFile == "" {
+			chain[i].IdentityFile = l.target.IdentityFile
+		}
+	}
+	return chain
 }
 
 // hopDialFailed classifies what the jump host says about the next connection.

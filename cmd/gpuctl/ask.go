@@ -21,6 +21,8 @@ type asker struct {
 	secret func(string)
 	ref    *config.Secret
 	state  *asked
+	// knownHosts is where keys of machines seen for the first time are pinned.
+	knownHosts string
 }
 
 // asked is shared by all copies of an asker.
@@ -31,7 +33,7 @@ type asked struct {
 }
 
 func (s *session) asker(secret func(string)) asker {
-	return asker{s.app, secret, s.config.Spec.SSH.SudoPassword, &asked{phrases: map[string]string{}}}
+	return asker{s.app, secret, s.config.Spec.SSH.SudoPassword, &asked{phrases: map[string]string{}}, s.state.KnownHosts()}
 }
 
 // sudoPassword is asked for only when sudo on a machine wants a password; empty
@@ -45,7 +47,7 @@ func (a asker) sudoPassword(ctx context.Context, machine sshconn.Info) (string, 
 	defer a.state.mu.Unlock()
 	if machine.FirstSeen && !a.app.flags.acceptNewHostKeys {
 		if err := a.trust(ctx, machine); err != nil {
-			return "", err
+			return "", errors.Join(err, a.unpin(machine.Fingerprint))
 		}
 	}
 	if a.state.password == nil {
@@ -57,6 +59,14 @@ func (a asker) sudoPassword(ctx context.Context, machine sshconn.Info) (string, 
 		a.state.password = &password
 	}
 	return *a.state.password, nil
+}
+
+// unpin forgets the key of a machine that was not trusted: it is asked about again.
+func (a asker) unpin(fingerprint string) error {
+	if a.knownHosts == "" {
+		return nil
+	}
+	return sshconn.Unpin(a.knownHosts, fingerprint)
 }
 
 func (a asker) trust(ctx context.Context, machine sshconn.Info) error {

@@ -17,7 +17,7 @@ func ask(stdin string, ref *config.Secret) (asker, *[]string) {
 	var secrets []string
 	a := &app{in: strings.NewReader(stdin), err: &bytes.Buffer{}, terminal: terminals{in: stdin != ""},
 		readPassword: func(string) (string, error) { return "typed", nil }}
-	return asker{a, func(s string) { secrets = append(secrets, s) }, ref, &asked{phrases: map[string]string{}}}, &secrets
+	return asker{a, func(s string) { secrets = append(secrets, s) }, ref, &asked{phrases: map[string]string{}}, ""}, &secrets
 }
 
 func TestSudoPasswordComesFromWhereTheFileSays(t *testing.T) {
