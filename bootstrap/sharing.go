@@ -76,7 +76,7 @@ func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Act
 		return nil
 	}
 	var actions []plan.Action
-	if reason := unshared(n, joined, want, count); reason != "" {
+	if reason := unshared(n, joined, want, count, len(s.facts[m.Name].SMI.Value.GPUs)); reason != "" {
 		actions = append(actions, plan.Action{
 			ID: sharingID(m.Name), Machine: m.Name, Title: sharingTitle(n, joined, want, count), Reason: reason, Changes: sharingChanges(want),
 			Needs: []string{nodeID(m.Name), operatorID, smokeID(m.Name)}, Timeout: 12 * time.Minute,
@@ -97,8 +97,9 @@ func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Act
 }
 
 // unshared says why a node's sharing is to be changed, "" where it is as wanted.
-// Capacity counts, not what is allocatable: a GPU that fell ill is no reason.
-func unshared(n kube.Node, joined bool, want sharing.Spec, count int) string {
+// Capacity counts, not what is allocatable, and it may be that of the GPUs the
+// driver still lists: a GPU that fell ill is no reason.
+func unshared(n kube.Node, joined bool, want sharing.Spec, count, listed int) string {
 	key, label := want.Key(), n.Labels[sharing.ConfigLabel]
 	if want.Kind == sharing.Whole {
 		key = ""
@@ -110,7 +111,7 @@ func unshared(n kube.Node, joined bool, want sharing.Spec, count int) string {
 		return "its GPUs are not shared"
 	case label != key:
 		return "its label names the configuration " + label
-	case have != int64(count*want.Units()):
+	case have != int64(count*want.Units()) && (listed == 0 || have != int64(listed*want.Units())):
 		return fmt.Sprintf("it has %d %s, not %d", have, want.Resource(), count*want.Units())
 	}
 	return ""

@@ -64,6 +64,12 @@ func TestWhatOfSharingIsPending(t *testing.T) {
 	}{
 		{"nothing, once it is as wanted", func(*sight) {}, ""},
 		{"a GPU fell ill", func(s *sight) { s.cluster.state.Nodes[1].Allocatable["nvidia.com/gpu"] = 4 }, ""},
+		{"a GPU is lost", func(s *sight) {
+			f := s.facts["gpu-1"]
+			f.SMI.Value.GPUs = f.SMI.Value.GPUs[:1]
+			s.facts["gpu-1"] = f
+			s.cluster.state.Nodes[1].Capacity["nvidia.com/gpu"] = 4
+		}, ""},
 		{"never proven", func(s *sight) { delete(s.cluster.state.Nodes[1].Annotations, sharedAnnotation) }, "gpu-1/sharing-proof"},
 		{"another number", func(s *sight) { asNode(&s.cluster.state.Nodes[1], 4, "gpuctl-time-slicing-2") }, "gpu-1/sharing gpu-1/sharing-proof"},
 		{"the plugin does not follow", func(s *sight) { s.cluster.state.Nodes[1].Capacity["nvidia.com/gpu"] = 2 }, "gpu-1/sharing gpu-1/sharing-proof"},
