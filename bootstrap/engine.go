@@ -14,6 +14,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 )
@@ -124,6 +125,7 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (CheckResult, error)
 	}
 	b := e.plan(s, e.doer())
 	b.demote(o.Ignore)
+	b.findings = diag.Reduce(b.findings)
 	e.tell.findings(b.findings)
 	return e.checkResult(s, b), e.stopped(s, b)
 }
@@ -135,6 +137,7 @@ func (e *Engine) Plan(ctx context.Context) (PlanResult, error) {
 		return PlanResult{}, err
 	}
 	b := e.plan(s, e.doer())
+	b.findings = diag.Reduce(b.findings)
 	e.tell.findings(b.findings)
 	return e.planResult(s, b), e.stopped(s, b)
 }
@@ -154,6 +157,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 		e.keepPairs(s)
 		b = e.plan(s, do)
 	}
+	b.findings = diag.Reduce(b.findings)
 	e.tell.findings(b.findings)
 	b.actions = o.keep(b.actions)
 	result := ApplyResult{PlanResult: e.planResult(s, b)}
