@@ -97,17 +97,20 @@ func (w wanted) foreignOperator(s sight) []diag.Finding {
 
 // operatorReady is the gate over all GPU nodes: it waits for every proof to end,
 // and falls only with the operator itself.
-func (w wanted) operatorReady(s sight, do doer, proofs []string) []plan.Action {
-	if s.cluster.there() && s.cluster.state.Policy.Ready() {
+func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []plan.Action {
+	if s.cluster.there() && s.cluster.state.Policy.Ready() && len(returning) == 0 {
 		return nil
 	}
 	reason := "there is no cluster yet"
-	if s.cluster.there() {
+	switch {
+	case s.cluster.there() && s.cluster.state.Policy.Ready():
+		reason = "machines of its nodes change" // it notices a rebooted node late
+	case s.cluster.there():
 		reason = s.cluster.state.Policy.Why()
 	}
 	return []plan.Action{{
 		ID: operatorReadyID, Title: "see the GPU Operator ready", Reason: reason,
-		Needs: []string{operatorID}, After: proofs, Timeout: 20 * time.Minute,
+		Needs: []string{operatorID}, After: append(proofs, returning...), Timeout: 20 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			client, releaser, err := do.api.connect(ctx)
 			if err != nil {

@@ -78,14 +78,16 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 
 // cluster plans what lives in the cluster: nodes that come up, the operator, the proofs.
 func (w wanted) cluster(b *book, s sight, do doer) {
-	var proofs []string
+	var proofs, returning []string
 	for _, m := range w.machines {
 		if b.out[m.Name] {
 			continue
 		}
 		b.actions = append(b.actions, needing(w.nodeReady(m, s, do), driverWay(b.actions, m.Name))...)
 		b.actions = append(b.actions, w.mark(m, s, do)...)
-		b.actions = append(b.actions, w.open(m, s, b.actions, do)...)
+		for _, a := range w.open(m, s, b.actions, do) {
+			b.actions, returning = append(b.actions, a), append(returning, a.ID)
+		}
 	}
 	if !w.config.OperatorEnabled() || !w.anyGPU(b, s) {
 		return
@@ -101,7 +103,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		}
 		b.actions = append(b.actions, proof...)
 	}
-	b.actions = append(b.actions, w.operatorReady(s, do, proofs)...)
+	b.actions = append(b.actions, w.operatorReady(s, do, proofs, returning)...)
 }
 
 func (w wanted) anyGPU(b *book, s sight) bool {

@@ -19,12 +19,12 @@ func TestARunningNodeIsDrainedForItsDriver(t *testing.T) {
 		mark     string
 		want     string
 	}{
-		"works":                    {"595", false, "", "drain driver reboot uncordon"},
+		"works":                    {"595", false, "", "drain driver reboot uncordon cluster/gpu-ready"},
 		"closed by its user":       {"595", true, "", "drain driver reboot"},
-		"drained":                  {"595", true, drainDone, "driver reboot uncordon smoke"},
-		"half drained":             {"595", true, drainBegan, "drain driver reboot uncordon smoke"},
-		"drained and changed":      {"580", true, drainDone, "uncordon smoke"},
-		"opened by its user since": {"595", false, drainDone, "drain driver reboot uncordon smoke"},
+		"drained":                  {"595", true, drainDone, "driver reboot uncordon smoke cluster/gpu-ready"},
+		"half drained":             {"595", true, drainBegan, "drain driver reboot uncordon smoke cluster/gpu-ready"},
+		"drained and changed":      {"580", true, drainDone, "uncordon smoke cluster/gpu-ready"},
+		"opened by its user since": {"595", false, drainDone, "drain driver reboot uncordon smoke cluster/gpu-ready"},
 		"nothing to do":            {"580", false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
