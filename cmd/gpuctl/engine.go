@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"path/filepath"
@@ -24,6 +25,10 @@ import (
 type Engine interface {
 	// Check looks at every machine and changes nothing.
 	Check(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error)
+	// Doctor says what is wrong in a living cluster.
+	Doctor(context.Context, bootstrap.DoctorOptions) (bootstrap.DoctorResult, error)
+	// Bundle writes what the doctor saw, without secrets, addresses and names.
+	Bundle(io.Writer, bootstrap.DoctorResult) error
 	// Plan also says what Apply would do.
 	Plan(context.Context) (bootstrap.PlanResult, error)
 	// Apply observes, plans, applies, verifies and proves. The result is filled also when it fails.

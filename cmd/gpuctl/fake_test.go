@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ type fakeEngine struct {
 	t          *testing.T
 	deps       engineDeps
 	check      func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error)
+	doctor     func(context.Context, bootstrap.DoctorOptions) (bootstrap.DoctorResult, error)
 	plan       func(context.Context) (bootstrap.PlanResult, error)
 	apply      func(context.Context, bootstrap.ApplyOptions) (bootstrap.ApplyResult, error)
 	smoke      func(context.Context, bootstrap.SmokeOptions) (bootstrap.SmokeResult, error)
@@ -41,6 +43,18 @@ func (f *fakeEngine) Check(ctx context.Context, o bootstrap.CheckOptions) (boots
 		return bootstrap.CheckResult{}, f.unexpected("Check")
 	}
 	return f.check(ctx, o)
+}
+
+func (f *fakeEngine) Doctor(ctx context.Context, o bootstrap.DoctorOptions) (bootstrap.DoctorResult, error) {
+	if f.doctor == nil {
+		return bootstrap.DoctorResult{}, f.unexpected("Doctor")
+	}
+	return f.doctor(ctx, o)
+}
+
+func (f *fakeEngine) Bundle(w io.Writer, _ bootstrap.DoctorResult) error {
+	_, err := io.WriteString(w, "bundle")
+	return err
 }
 
 func (f *fakeEngine) Plan(ctx context.Context) (bootstrap.PlanResult, error) {

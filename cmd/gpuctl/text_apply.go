@@ -76,7 +76,7 @@ func (s *session) failures(w *writer, r bootstrap.ApplyResult) {
 			w.linef("%s  %s: %s", nameOf(o.Machine), ui.Clean(o.Title), o.Status)
 			w.linef("    %s", ui.Clean(o.Error))
 			if o.Code != "" {
-				w.linef("    known failure: %s", nextExplain(o.Code))
+				explained(w, o.Code)
 			}
 		}
 	}
