@@ -74,7 +74,9 @@ func sampleNodes() []bootstrap.NodeView {
 
 func TestCheckShowsMachinesAndFindings(t *testing.T) {
 	unreachable := &remote.ConnectError{Host: "gpu-2", Kind: remote.Refused, Hint: "is sshd running?"}
-	check := func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error) { return sampleCheck(), unreachable }
+	check := func(context.Context, bootstrap.CheckOptions) (bootstrap.CheckResult, error) {
+		return sampleCheck(), unreachable
+	}
 	got := runWith(t, &fakeEngine{check: check}, "", "check")
 	if got.code != exitUnreachable {
 		t.Errorf("exit code %d", got.code)
