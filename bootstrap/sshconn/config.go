@@ -91,15 +91,22 @@ func readConfig(ctx context.Context, t Target, o *Options) (rawConfig, error) {
 	if t.Port != 0 {
 		args = append(args, "-p", strconv.Itoa(t.Port))
 	}
+	return o.shared.ask(ctx, program, o.ConfigFile, t, func() (rawConfig, error) {
+		return runSSHG(ctx, program, append(args, "--", t.Host), o)
+	})
+}
+
+// runSSHG runs `ssh -G`; the last argument is the host.
+func runSSHG(ctx context.Context, program string, args []string, o *Options) (rawConfig, error) {
 	ctx, cancel := context.WithTimeout(ctx, sshGTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, program, append(args, "--", t.Host)...)
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = childEnv(os.Environ(), o.SecretEnv)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("ssh -G %s: %w: %s", t.Host, err, strings.TrimSpace(stderr.String()))
+		return nil, fmt.Errorf("ssh -G %s: %w: %s", args[len(args)-1], err, strings.TrimSpace(stderr.String()))
 	}
 	return parseSSHG(out), nil
 }

@@ -36,6 +36,7 @@ type Dialer struct {
 
 // NewDialer returns a Dialer with these options.
 func NewDialer(o Options) *Dialer {
+	o.shared = newShared()
 	return &Dialer{
 		opts:   o,
 		keys:   &keyFiles{passphrase: o.Passphrase, files: map[string]*keyFile{}},

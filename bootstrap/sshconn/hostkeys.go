@@ -45,7 +45,7 @@ func newKeyPolicy(t Target, s *settings, o *Options, accept func(string, ssh.Pub
 		return p, nil
 	}
 	files := append([]string{o.KnownHosts}, s.knownHosts...)
-	p.db = openKnownHosts(files, func(file string, err error) {
+	p.db = o.shared.knownHosts(files, func(file string, err error) {
 		o.logger().Warn("known_hosts file not used", "file", file, "error", err)
 	})
 	return p, nil

@@ -59,6 +59,9 @@ type Options struct {
 	SecretEnv []string
 	// Logger gets warnings; nil drops them.
 	Logger *slog.Logger
+
+	// shared is the Dialer's.
+	shared *shared
 }
 
 const defaultConnectTimeout = 20 * time.Second
@@ -78,16 +81,23 @@ func (o *Options) keepalive() time.Duration {
 }
 
 // Hosts and users may come from files that others wrote. They are words of
-// command lines (ssh -G, ProxyCommand), so they match these or go nowhere.
+// command lines (ssh -G, ProxyCommand), so they match these or go nowhere. The
+// lengths are checked apart: counted repetitions take milliseconds to compile,
+// which every start of the program would pay.
 var (
-	hostPattern = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,252})$`)
-	userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]{0,63}\$?$`)
+	hostPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*$`)
+	userPattern = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+-]*\$?$`)
 	zonePattern = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,32}$`)
+)
+
+const (
+	maxHost = 253
+	maxUser = 64
 )
 
 // CheckHost refuses what is neither a name nor an IP address.
 func CheckHost(host string) error {
-	if hostPattern.MatchString(host) {
+	if len(host) <= maxHost && hostPattern.MatchString(host) {
 		return nil
 	}
 	addr, err := netip.ParseAddr(host)
@@ -102,7 +112,7 @@ func CheckHost(host string) error {
 
 // CheckUser refuses what cannot be a login name.
 func CheckUser(user string) error {
-	if !userPattern.MatchString(user) {
+	if len(user) > maxUser || !userPattern.MatchString(user) {
 		return fmt.Errorf("%q is no login name", user)
 	}
 	return nil
