@@ -2,6 +2,7 @@
 // gpuctl.yaml for them, for a first look at gpuctl without renting anything.
 //
 //	go run ./demo up DIR      machines and DIR/gpuctl.yaml
+//	go run ./demo summary S   say what gpuctl status -o json, read from standard input, came to in S seconds
 //	go run ./demo down        take the machines away
 package main
 
@@ -15,6 +16,7 @@ import (
 	"path/filepath"
 	"syscall"
 	"text/template"
+	"time"
 
 	"github.com/gpuctl/gpuctl/e2e/lab"
 	"github.com/gpuctl/gpuctl/e2e/lab/gpu"
@@ -30,13 +32,41 @@ func main() {
 		err = up(ctx, args[1])
 	case len(args) == 1 && args[0] == "down":
 		err = down(ctx)
+	case len(args) == 2 && args[0] == "summary":
+		err = summary(args[1])
 	default:
-		err = fmt.Errorf("usage: demo up DIR | demo down")
+		err = fmt.Errorf("usage: demo up DIR | demo summary SECONDS | demo down")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "demo:", err)
 		os.Exit(1)
 	}
+}
+
+// summary prints the last line of a demo. It fails when a GPU is not proven.
+func summary(seconds string) error {
+	var status struct {
+		Nodes []struct {
+			Proven      bool
+			Allocatable int
+		}
+	}
+	if err := json.NewDecoder(os.Stdin).Decode(&status); err != nil {
+		return err
+	}
+	gpus := 0
+	for _, n := range status.Nodes {
+		if !n.Proven {
+			return fmt.Errorf("a node is not proven")
+		}
+		gpus += n.Allocatable
+	}
+	took, err := time.ParseDuration(seconds + "s")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("demo: %d machines, %d GPUs proven in %s\n", len(status.Nodes), gpus, took)
+	return nil
 }
 
 func options() lab.Options { return lab.Options{ID: "demo", Out: os.Stderr} }
