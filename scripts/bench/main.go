@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -37,6 +39,8 @@ func run(ctx context.Context, args []string) error {
 	}
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	quick := flags.Bool("quick", false, "small fleets, in under two minutes")
+	machines := flags.String("machines", "", "sizes of the fleets, comma separated, instead of the usual")
+	repeats := flags.Int("repeat", 0, "tries of each, the best counts; 0 means the usual")
 	roundTrip := flags.Duration("rtt", 50*time.Millisecond, "round trip to each machine")
 	gpuctl := flags.String("gpuctl", "bin/gpuctl", "the binary whose start is timed; empty times none")
 	out := flags.String("out", "build/bench.json", "where the figures go")
@@ -48,6 +52,19 @@ func run(ctx context.Context, args []string) error {
 	fleets, repeat := []int{1, 10, 50, 100, 500, 1000}, 5
 	if *quick {
 		fleets, repeat = []int{1, 10, 50}, 3
+	}
+	if *machines != "" {
+		fleets = nil
+		for _, word := range strings.Split(*machines, ",") {
+			n, err := strconv.Atoi(word)
+			if err != nil || n < 1 {
+				return fmt.Errorf("-machines: %q is no number of machines", word)
+			}
+			fleets = append(fleets, n)
+		}
+	}
+	if *repeats > 0 {
+		repeat = *repeats
 	}
 	var t table
 	t.load("before")
