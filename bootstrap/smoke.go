@@ -99,8 +99,15 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 	// Whole GPUs come first; a node that is shared already is proven as it is.
 	n, _ := now.Node(m.Name)
 	shared, _ := sharing.Parse(n.Labels[sharing.ConfigLabel])
-	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, shared.Offers(count)), say); err != nil {
-		return fmt.Errorf("waiting for %s to be allocatable: %w", gpus(count), err)
+	return whileRefused(ctx, admissionPause, say, func(last bool) error {
+		return w.proveOnce(ctx, client, m, facts, shared.Offers(count), do, say, last)
+	})
+}
+
+// proveOnce is one try; a refusal at admission is on record only where it is the last.
+func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.Machine, facts host.Facts, offers map[string]int64, do doer, say plan.Say, last bool) error {
+	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, offers), say); err != nil {
+		return fmt.Errorf("waiting for %s to be allocatable: %w", gpus(len(nvidia.GPUs(facts))), err)
 	}
 	state, err := client.Snapshot(ctx)
 	if err != nil {
@@ -108,11 +115,13 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 	}
 	report, err := smoke.Run(ctx, client.Interface(), []smoke.Node{smokeNode(m.Name, facts, state)}, w.smokeOptions(),
 		func(_, format string, args ...any) { say(format, args...) })
-	do.smoke.add(report)
-	if err != nil {
-		return err
+	if err == nil {
+		err = settleProof(ctx, client, m.Name, report)
 	}
-	return settleProof(ctx, client, m.Name, report)
+	if last || !refusedAtAdmission(err) {
+		do.smoke.add(report)
+	}
+	return err
 }
 
 // offered waits for a node's allocatable GPUs and names what the operator says meanwhile.
