@@ -61,6 +61,7 @@ func newExchange(cmd remote.Cmd, mark string, ch ssh.Channel) *exchange {
 		exited: make(chan exitInfo, 1), failed: make(chan error, 1), over: make(chan struct{}), gone: make(chan struct{}),
 	}
 	x.out = &frames{mark: []byte(mark), header: x.header, data: x.stdout.add, noise: capture{limit: noiseLimit}}
+	_, x.out.live = cmd.Stdout.(*firstByte)
 	if cmd.Stdout != nil {
 		x.out.data = func(p []byte) error {
 			_, err := cmd.Stdout.Write(p)

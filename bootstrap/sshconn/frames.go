@@ -16,6 +16,10 @@ type frames struct {
 	data func(p []byte) error
 	// noise keeps the beginning of everything that is not the script's.
 	noise capture
+	// live: nothing of the script's output waits for what follows, because the peer
+	// may say no more until it is answered. An end mark that comes in two parts
+	// then passes as output.
+	live bool
 
 	buf      []byte
 	inHeader bool
@@ -61,6 +65,9 @@ func (f *frames) feed(p []byte) error {
 			continue
 		}
 		keep := heldBack(f.buf, f.mark)
+		if f.live && f.kind == frameRun {
+			keep = 0
+		}
 		err := f.payload(f.buf[:len(f.buf)-keep])
 		f.buf = append(f.buf[:0], f.buf[len(f.buf)-keep:]...)
 		return err
