@@ -64,6 +64,9 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	seen := k3s.See(facts, w.key)
 	seen.Registries, seen.Unregistered = s.registries[m.Name], unregistered(m, s)
 	k3sActions, k3sFound := k3s.Plan(k3sWant, seen, access, needs...)
+	if seen.Unregistered != "" {
+		w.clearBefore(k3sActions, m, do)
+	}
 	tellRejection(k3sActions, m, b.network.Addresses[m.Name].NodeIP, do)
 	actions = append(actions, k3sActions...)
 	found = append(found, k3sFound...)

@@ -244,3 +244,28 @@ func TestTenMachinesAreBusyAtOnce(t *testing.T) {
 		t.Errorf("%d of 10 joined at once: %v", again.here, err)
 	}
 }
+
+func TestOperandsGoBeforeALostNodeComesBack(t *testing.T) {
+	inNamespace := func(namespace, name string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.PodSpec{NodeName: "gpu-1"}}
+	}
+	w := clusterOf(t, "server-1", "gpu-1")
+	operand := inNamespace(w.set.Operator.Namespace, "device-plugin")
+	e, set := engineOf(t, unreachable, []string{"server-1", "gpu-1"}, operand, inNamespace("team-a", "training"))
+	left := func() int {
+		pods, err := set.CoreV1().Pods("").List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(pods.Items)
+	}
+	started := 0
+	actions := []plan.Action{{ID: "gpu-1/k3s", Apply: func(context.Context, plan.Say) error {
+		started = left() // what is there when the agent starts
+		return nil
+	}}}
+	w.clearBefore(actions, inventory.Machine{Name: "gpu-1"}, e.doer())
+	if err := actions[0].Apply(t.Context(), func(string, ...any) {}); err != nil || started != 1 {
+		t.Errorf("%v: %d pods when the agent starts, want the user's alone", err, started)
+	}
+}

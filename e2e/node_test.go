@@ -29,7 +29,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	s.Exec(server, deployment("stays", one.Name))
 	before := running(s, server, "stays")
 	s.Must(0, "node", "add", "ubuntu@"+two.IP, "--name", two.Name, "--gpus", "1")
-	proven(t, s, map[string]int{server.Name: 0, one.Name: 1, two.Name: 1})
+	settled(t, s, map[string]int{server.Name: 0, one.Name: 1, two.Name: 1})
 	if after := running(s, server, "stays"); after != before {
 		t.Errorf("the pod that ran while a node was added is another one: %s, was %s", after, before)
 	}
@@ -38,14 +38,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	// A node deleted under its running agent comes back.
 	s.Exec(server, "k3s kubectl delete node "+two.Name)
 	s.Must(0, "apply")
-	s.Until(2*time.Minute, "the operator to see its operands on the node again", func() string {
-		var got status
-		if s.Decode(s.Must(0, "status", "-o", "json"), &got); got.Operator != "ready" {
-			return got.Operator
-		}
-		return ""
-	})
-	proven(t, s, map[string]int{server.Name: 0, one.Name: 1, two.Name: 1})
+	settled(t, s, map[string]int{server.Name: 0, one.Name: 1, two.Name: 1})
 
 	removed(t, s, server, two)
 	replaced(t, s, server, one)
@@ -101,7 +94,21 @@ func replaced(t *testing.T, s *scene.Scene, server, one *machine.Machine) {
 	if n := s.Nodes()[one.Name]; n.Metadata.UID == uid {
 		t.Error("the node is the old one")
 	}
-	proven(t, s, map[string]int{server.Name: 0, one.Name: 1})
+	settled(t, s, map[string]int{server.Name: 0, one.Name: 1})
+}
+
+// settled waits until the operator has looked at all its operands again, which
+// it does in its own time after a node has come, and then wants what proven wants.
+func settled(t *testing.T, s *scene.Scene, want map[string]int) {
+	t.Helper()
+	s.Until(2*time.Minute, "the operator to see its operands again", func() string {
+		var got status
+		if s.Decode(s.Must(0, "status", "-o", "json"), &got); got.Operator != "ready" {
+			return got.Operator
+		}
+		return ""
+	})
+	proven(t, s, want)
 }
 
 // listed is gpuctl.yaml as it is now.

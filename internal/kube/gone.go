@@ -58,3 +58,24 @@ func (c *Client) HasNodePassword(ctx context.Context, node string) (bool, error)
 	}
 	return true, nil
 }
+
+// DeletePodsOn deletes the pods of a namespace that are bound to a node, at
+// once: for a node whose kubelet does not know them any more. The error is that
+// of the API; pods that are gone already are none.
+func (c *Client) DeletePodsOn(ctx context.Context, node, namespace string) error {
+	list, err := c.set.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	if err != nil {
+		return fmt.Errorf("listing the pods of %s in %s: %w", node, namespace, err)
+	}
+	now := int64(0)
+	for _, p := range list.Items {
+		if p.Spec.NodeName != node {
+			continue
+		}
+		err := c.set.CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			return fmt.Errorf("deleting pod %s/%s: %w", namespace, p.Name, err)
+		}
+	}
+	return nil
+}

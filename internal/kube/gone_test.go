@@ -46,3 +46,22 @@ func TestHasNodePassword(t *testing.T) {
 		}
 	}
 }
+
+func TestDeletePodsOnTakesThoseOfTheNodeAlone(t *testing.T) {
+	other := pod("other-node", "gpu-2", corev1.PodRunning)
+	elsewhere := pod("other-namespace", "gpu-1", corev1.PodRunning)
+	elsewhere.Namespace = "team-a"
+	c, set := client(nil, pod("old", "gpu-1", corev1.PodRunning), other, elsewhere)
+	if err := c.DeletePodsOn(context.Background(), "gpu-1", "default"); err != nil {
+		t.Fatal(err)
+	}
+	left, err := set.CoreV1().Pods("").List(context.Background(), metav1.ListOptions{})
+	if err != nil || len(left.Items) != 2 {
+		t.Errorf("%v: %d pods are left", err, len(left.Items))
+	}
+	for _, p := range left.Items {
+		if p.Name == "old" {
+			t.Error("the node's pod is left")
+		}
+	}
+}
