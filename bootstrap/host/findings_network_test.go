@@ -51,7 +51,9 @@ func TestDockerThatDropsForwardedPackets(t *testing.T) {
 
 func TestSurroundingsThatAreWell(t *testing.T) {
 	for name, change := range map[string]func(*Facts){
-		"systemd-resolved":     func(f *Facts) { f.Network.Value.Nameservers, f.Network.Value.ResolvedFile = []string{"127.0.0.53"}, true },
+		"systemd-resolved": func(f *Facts) {
+			f.Network.Value.Nameservers, f.Network.Value.ResolvedFile = []string{"127.0.0.53"}, true
+		},
 		"one of two resolvers": func(f *Facts) { f.Network.Value.Nameservers = []string{"127.0.0.1", "10.0.0.2"} },
 		"both families":        func(f *Facts) { f.Network.Value.Default6 = "ens3" },
 		"restarted once": func(f *Facts) {

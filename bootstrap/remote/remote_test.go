@@ -50,7 +50,7 @@ func TestErrorTexts(t *testing.T) {
 		"install: user u is not root and there is no sudo":                      &remote.SudoError{Name: "install", User: "u", Kind: remote.SudoAbsent},
 		"gpu-1: reaching 127.0.0.1:6443 through the machine: cause":             &remote.ForwardingError{Host: "gpu-1", Address: "127.0.0.1:6443", Err: cause},
 		"gpu-1: connecting to u@h:22: auth: none of 2 keys was accepted: cause": &remote.ConnectError{Host: "gpu-1", Address: "u@h:22", Kind: remote.Auth, Detail: "none of 2 keys was accepted", Err: cause},
-		"gpu-1: connecting: jump host a: a: connecting: refused: cause":   &remote.ConnectError{Host: "gpu-1", Kind: remote.Jump, Detail: "jump host a", Err: &remote.ConnectError{Host: "a", Kind: remote.Refused, Err: cause}},
+		"gpu-1: connecting: jump host a: a: connecting: refused: cause":         &remote.ConnectError{Host: "gpu-1", Kind: remote.Jump, Detail: "jump host a", Err: &remote.ConnectError{Host: "a", Kind: remote.Refused, Err: cause}},
 	} {
 		if err.Error() != want {
 			t.Errorf("got  %s\nwant %s", err, want)

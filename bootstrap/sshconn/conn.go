@@ -46,6 +46,7 @@ type Conn struct {
 	lost    atomic.Pointer[error]
 	relayed atomic.Bool // direct-tcpip is known to be forbidden
 	stop    context.CancelFunc
+	over    chan struct{} // closed when the transport has ended
 	onClose func() error
 	closing sync.Once
 	closed  error
@@ -59,7 +60,7 @@ func newConn(client *ssh.Client, opts *Options, info Info, stats *counters, trac
 		client: client, opts: opts, host: info.Host, user: info.User, address: info.Address,
 		info: info, trace: trace, stats: stats,
 		slots: make(chan struct{}, sessionLimit), reserve: make(chan struct{}, 1),
-		sudo: newSudoState(), stop: stop,
+		sudo: newSudoState(), stop: stop, over: make(chan struct{}),
 	}
 	go c.keepalive(ctx, opts.keepalive())
 	go func() {
@@ -69,6 +70,7 @@ func newConn(client *ssh.Client, opts *Options, info Info, stats *counters, trac
 		}
 		c.setLost(fmt.Errorf("connection lost: %w", err))
 		stop()
+		close(c.over)
 	}()
 	return c
 }
@@ -160,6 +162,10 @@ func (c *Conn) openOnce(ctx context.Context) (session, error) {
 	}()
 	select {
 	case o := <-got:
+		var refused *ssh.OpenChannelError
+		if o.err != nil && !errors.As(o.err, &refused) {
+			c.setLost(fmt.Errorf("connection lost: %w", o.err)) // no answer at all: the transport is gone
+		}
 		return o, o.err
 	case <-ctx.Done():
 		go func() {

@@ -166,7 +166,17 @@ func (c *Conn) end(x *exchange) {
 	}
 }
 
+// overWait bounds the wait for the end of a transport whose channels have ended.
+const overWait = time.Second
+
+// lostCause says why a command has no exit code.
 func (c *Conn) lostCause() error {
+	// When a connection ends its channels end a moment before it knows; whoever
+	// asks next must find it lost.
+	select {
+	case <-c.over:
+	case <-time.After(overWait):
+	}
 	if err := c.Lost(); err != nil {
 		return err
 	}
