@@ -31,7 +31,7 @@ var (
 	driverVerifyScript string
 )
 
-// DriverID, RebootID and FabricID are the IDs of a machine's actions.
+// DriverID is the action that installs the packages of the driver.
 func DriverID(machine string) string { return machine + "/driver" }
 
 // RebootID is the action after which the driver that is installed is the one that runs.
