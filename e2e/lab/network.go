@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/e2e/lab/dockerd"
@@ -35,7 +38,7 @@ func (l *Lab) network(ctx context.Context, suffix string) (machine.Network, erro
 	n := machine.Network{Name: "gpuctl-" + l.ID + suffix}
 	var err error
 	if n.Gateway, err = l.gateway(ctx, n.Name); err == nil {
-		return n, nil
+		return n, keepSources(ctx, n.Gateway)
 	}
 	taken, err := l.takenSubnets(ctx)
 	if err != nil {
@@ -48,15 +51,43 @@ func (l *Lab) network(ctx context.Context, suffix string) (machine.Network, erro
 		}
 		n.Gateway = subnet.Addr().Next().String()
 		_, err = l.Engine.Run(ctx, "network", "create", "--label", dockerd.Label+"="+l.ID,
+			"--opt", "com.docker.network.bridge.enable_ip_masquerade=false",
 			"--subnet", subnet.String(), "--gateway", n.Gateway, n.Name)
 		if err == nil {
-			return n, nil
+			return n, keepSources(ctx, n.Gateway)
 		}
 		if !strings.Contains(err.Error(), "overlap") {
 			return n, err
 		}
 	}
 	return n, fmt.Errorf("making network %s: no /24 in 10.88.0.0/16 is free: %w", n.Name, err)
+}
+
+// keepSources removes masquerading of a lab network: machines go nowhere but to
+// each other and the mirror. An engine that was killed leaves its rules, and one
+// of a network that had the same addresses then hides which machine a packet is
+// from. Only root can, and has an engine of its own that was killed.
+func keepSources(ctx context.Context, gateway string) error {
+	program, err := exec.LookPath("iptables")
+	if err != nil || os.Geteuid() != 0 {
+		return nil
+	}
+	subnet := netip.PrefixFrom(netip.MustParseAddr(gateway), 24).Masked().String()
+	rules, err := exec.CommandContext(ctx, program, "-w", "-t", "nat", "-S", "POSTROUTING").Output()
+	if err != nil {
+		return nil // no such table: nothing is masqueraded
+	}
+	for _, rule := range strings.Split(string(rules), "\n") {
+		words := strings.Fields(rule)
+		if !strings.Contains(rule, "-s "+subnet+" ") || !slices.Contains(words, "MASQUERADE") {
+			continue
+		}
+		words[0] = "-D"
+		if out, err := exec.CommandContext(ctx, program, append([]string{"-w", "-t", "nat"}, words...)...).CombinedOutput(); err != nil {
+			return fmt.Errorf("removing %q: %w: %s", rule, err, out)
+		}
+	}
+	return nil
 }
 
 func (l *Lab) gateway(ctx context.Context, network string) (string, error) {
