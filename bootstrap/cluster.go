@@ -96,15 +96,16 @@ func (w wanted) foreignOperator(s sight) []diag.Finding {
 }
 
 // operatorReady is the gate over all GPU nodes: it waits for every proof to end,
-// and falls only with the operator itself.
+// and falls only with the operator itself. A node that joins or reboots makes an
+// operator that was ready start again, which it notices late.
 func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []plan.Action {
-	if s.cluster.there() && s.cluster.state.Policy.Ready() && len(returning) == 0 {
+	if s.cluster.there() && s.cluster.state.Policy.Ready() && len(returning)+len(proofs) == 0 {
 		return nil
 	}
 	reason := "there is no cluster yet"
 	switch {
 	case s.cluster.there() && s.cluster.state.Policy.Ready():
-		reason = "machines of its nodes change" // it notices a rebooted node late
+		reason = "machines of its nodes change"
 	case s.cluster.there():
 		reason = s.cluster.state.Policy.Why()
 	}

@@ -236,14 +236,14 @@ func TestWhatDriftedAndNothingElseIsPending(t *testing.T) {
 			f.K3s.Value.Units = map[string]host.Unit{"k3s-agent": {Active: "failed", Sub: "failed", Enabled: "enabled"}}
 			s.facts["gpu-1"] = f
 		}, []string{"gpu-1/k3s"}},
-		{"an unproven node", func(s *sight) { s.cluster.state.Nodes[1].Annotations = nil }, []string{"gpu-1/smoke"}},
+		{"an unproven node", func(s *sight) { s.cluster.state.Nodes[1].Annotations = nil }, []string{"gpu-1/smoke", "cluster/gpu-ready"}},
 		{"other GPUs than those that were proven", func(s *sight) {
 			f := s.facts["gpu-1"]
 			gpus := append([]host.GPU(nil), f.SMI.Value.GPUs...)
 			gpus[0].UUID = "GPU-other"
 			f.SMI.Value.GPUs = gpus
 			s.facts["gpu-1"] = f
-		}, []string{"gpu-1/smoke"}},
+		}, []string{"gpu-1/smoke", "cluster/gpu-ready"}},
 		{"a node that is not Ready", func(s *sight) { s.cluster.state.Nodes[1].Ready = false }, []string{"gpu-1/node"}},
 		{"values of the operator", func(s *sight) { s.cluster.release.ValuesHash = "other" }, []string{"cluster/gpu-operator"}},
 		{"an operator without labels", func(s *sight) { s.cluster.state.Policy.Reason = "NFDLabelsMissing" }, []string{"cluster/gpu-ready"}},

@@ -70,10 +70,10 @@ func TestWhatOfSharingIsPending(t *testing.T) {
 			s.facts["gpu-1"] = f
 			s.cluster.state.Nodes[1].Capacity["nvidia.com/gpu"] = 4
 		}, ""},
-		{"never proven", func(s *sight) { delete(s.cluster.state.Nodes[1].Annotations, sharedAnnotation) }, "gpu-1/sharing-proof"},
-		{"another number", func(s *sight) { asNode(&s.cluster.state.Nodes[1], 4, "gpuctl-time-slicing-2") }, "gpu-1/sharing gpu-1/sharing-proof"},
-		{"the plugin does not follow", func(s *sight) { s.cluster.state.Nodes[1].Capacity["nvidia.com/gpu"] = 2 }, "gpu-1/sharing gpu-1/sharing-proof"},
-		{"unproven GPUs", func(s *sight) { delete(s.cluster.state.Nodes[1].Annotations, provenAnnotation) }, "gpu-1/smoke"},
+		{"never proven", func(s *sight) { delete(s.cluster.state.Nodes[1].Annotations, sharedAnnotation) }, "gpu-1/sharing-proof cluster/gpu-ready"},
+		{"another number", func(s *sight) { asNode(&s.cluster.state.Nodes[1], 4, "gpuctl-time-slicing-2") }, "gpu-1/sharing gpu-1/sharing-proof cluster/gpu-ready"},
+		{"the plugin does not follow", func(s *sight) { s.cluster.state.Nodes[1].Capacity["nvidia.com/gpu"] = 2 }, "gpu-1/sharing gpu-1/sharing-proof cluster/gpu-ready"},
+		{"unproven GPUs", func(s *sight) { delete(s.cluster.state.Nodes[1].Annotations, provenAnnotation) }, "gpu-1/smoke cluster/gpu-ready"},
 		{"somebody else's operator", func(s *sight) {
 			s.cluster.release = charts.State{Phase: charts.Absent, Foreign: []charts.Foreign{{Name: "other"}}}
 			asNode(&s.cluster.state.Nodes[1], 2, "")
