@@ -173,7 +173,7 @@ func TestANodeDeletedUnderARunningAgentComesBack(t *testing.T) {
 	s := settledSight(t, w, 0, 2)
 	s.cluster.state.Nodes = s.cluster.state.Nodes[:1]
 	b := w.contents(s, pure())
-	if ids(b.actions) != "gpu-1/k3s gpu-1/node gpu-1/smoke" {
+	if ids(b.actions) != "gpu-1/k3s gpu-1/node gpu-1/smoke cluster/gpu-ready" {
 		t.Fatalf("pending:\n%s", render(b))
 	}
 	if a := b.actions[0]; a.Title != "restart k3s (agent)" || !strings.Contains(a.Reason, "it was deleted") {
