@@ -26,6 +26,7 @@ func gpuMachines(t *testing.T, id string, scenarios map[string]gpu.Scenario) (*l
 			t.Error(err)
 		}
 	})
+	removeOld(t, l)
 	var specs []machine.Spec
 	for name, s := range scenarios {
 		doc, err := json.Marshal(s)

@@ -28,6 +28,7 @@ func bring(t *testing.T, id string, specs ...machine.Spec) (*lab.Lab, []*machine
 			t.Error(err)
 		}
 	})
+	removeOld(t, l)
 	machines, err := l.Machines(t.Context(), specs...)
 	if err != nil {
 		t.Fatal(err)
