@@ -16,8 +16,11 @@ import (
 	"time"
 )
 
-// total bounds the whole run.
-const total = 55 * time.Minute
+// total bounds a run, totalFull one with -full.
+const (
+	total     = 55 * time.Minute
+	totalFull = 4 * time.Hour
+)
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -44,7 +47,11 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 		}
 		return 0
 	}
-	ctx, cancel := context.WithTimeout(ctx, total)
+	limit := total
+	if *full {
+		limit = totalFull
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	return runAll(ctx, chosen, filepath.Join("build", "test"), out)
 }
