@@ -2,6 +2,7 @@ package bootstrap
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/internal/diag"
@@ -12,7 +13,8 @@ import (
 type narrator struct{ sink event.Sink }
 
 func (n narrator) Started(a plan.Action) {
-	n.sink.Emit(event.Event{Kind: event.ActionStarted, Machine: a.Machine, Action: a.ID, Text: a.Title, Reason: a.Reason})
+	n.sink.Emit(event.Event{Kind: event.ActionStarted, Machine: a.Machine, Action: a.ID, Text: a.Title, Reason: a.Reason,
+		Needs: slices.Concat(a.Needs, a.After)})
 }
 
 func (n narrator) Said(a plan.Action, line string) {

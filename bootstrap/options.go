@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/smoke"
 )
 
 // ApplyOptions say how far Apply may go.
@@ -54,6 +55,8 @@ type SmokeResult struct {
 	Nodes   []SmokeNode `json:"nodes"`
 	// Seconds is wall time.
 	Seconds float64 `json:"seconds"`
+	// Reports are the tests as they were made, for smoke.JUnit.
+	Reports []smoke.Report `json:"-"`
 }
 
 // SmokeNode is one node's proof.

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -29,7 +28,7 @@ func (n narrator) smoke(node, format string, args ...any) {
 }
 
 func smokeResult(cluster string, reports ...smoke.Report) SmokeResult {
-	r := SmokeResult{Cluster: cluster, Passed: len(reports) > 0, Nodes: []SmokeNode{}}
+	r := SmokeResult{Cluster: cluster, Passed: len(reports) > 0, Nodes: []SmokeNode{}, Reports: reports}
 	for _, report := range reports {
 		r.Passed = r.Passed && report.Passed
 		for _, n := range report.Nodes {
@@ -47,16 +46,8 @@ func smokeNodeView(n smoke.NodeReport) SmokeNode {
 			v.UUIDs = append(v.UUIDs, g.UUID)
 		}
 	}
-	var evidence []string
-	for _, f := range n.Findings {
-		evidence = append(evidence, f.Evidence)
-	}
 	for _, s := range n.Steps {
-		step := SmokeStep{Name: s.Name, Status: string(s.Status)}
-		if s.Status == smoke.Failed {
-			step.Detail = strings.Join(evidence, "; ")
-		}
-		v.Steps = append(v.Steps, step)
+		v.Steps = append(v.Steps, SmokeStep{Name: s.Name, Status: string(s.Status), Detail: s.Detail, Seconds: s.Seconds})
 	}
 	if len(n.Findings) > 0 {
 		v.Code = n.Findings[0].Code

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+	"sync"
+	"time"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
@@ -14,7 +17,11 @@ import (
 
 const gpuResource = "nvidia.com/gpu"
 
-// Status asks the cluster, and no machine but the server on the way to it.
+// productLabel is the label that GPU feature discovery gives a node.
+const productLabel = "nvidia.com/gpu.product"
+
+// Status asks the cluster, and no machine but the server on the way to it and
+// those whose GPUs the cluster does not name yet.
 func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 	s := sight{}
 	e.observeCluster(ctx, &s)
@@ -29,6 +36,7 @@ func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 		}
 		return r, e.noCluster(ctx, s)
 	}
+	s.facts = e.unlabelled(ctx, s.cluster.state)
 	r.Nodes, r.Findings = e.nodeViews(s), e.want.unlisted(s.cluster.state)
 	for _, m := range e.want.machines {
 		if _, joined := s.cluster.state.Node(m.Name); !joined {
@@ -42,6 +50,37 @@ func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 		}
 	}
 	return r, nil
+}
+
+// modelWait bounds what status spends on asking machines for their GPUs' model.
+const modelWait = 20 * time.Second
+
+// unlabelled looks at the machines of nodes whose GPUs have no label yet: feature
+// discovery takes up to a minute to put it there. A machine that does not answer
+// is left out; its node is shown without the model.
+func (e *Engine) unlabelled(ctx context.Context, state kube.State) map[string]host.Facts {
+	ctx, cancel := context.WithTimeout(ctx, modelWait)
+	defer cancel()
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	found := map[string]host.Facts{}
+	for _, n := range state.Nodes {
+		m, listed := e.settings.Inventory.Find(n.Name)
+		if !listed || n.Labels[productLabel] != "" || n.Capacity[gpuResource] == 0 && !n.HasTaint(charts.UnprovenTaint) {
+			continue
+		}
+		group.Go(func() {
+			facts, err := host.Probe(ctx, e.fleet.on(m.Name), e.want.probe(m))
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[m.Name] = facts
+		})
+	}
+	group.Wait()
+	return found
 }
 
 // noCluster says why there is no API, as the error of the connection where that is the reason.
@@ -66,7 +105,7 @@ func (e *Engine) nodeViews(s sight) []NodeView {
 	for _, n := range s.cluster.state.Nodes {
 		v := NodeView{
 			Name: n.Name, Role: "agent", Ready: n.Ready, Why: n.Reason, Version: n.Kubelet, Address: n.InternalIP,
-			Model: n.Labels["nvidia.com/gpu.product"],
+			Model: n.Labels[productLabel],
 		}
 		v.countGPUs(n, s.cluster.state)
 		if n.Server {

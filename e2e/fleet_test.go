@@ -4,6 +4,8 @@ package e2e_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -75,9 +77,26 @@ func TestBehindAJumpHost(t *testing.T) {
 		t.Errorf("bootstrap logged in %d times on the jump host; want once", n)
 	}
 	proven(t, s, map[string]int{hidden.Name: 1})
-	var result struct{ Passed bool }
-	if s.Decode(s.Must(0, "smoke", "-o", "json"), &result); !result.Passed {
-		t.Error("smoke through the jump host: not passed")
+	var result struct {
+		Passed bool
+		Nodes  []struct {
+			Steps []struct {
+				Name, Detail string
+				Seconds      float64
+			}
+		}
+	}
+	s.Decode(s.Must(0, "smoke", "--junit", "smoke.xml", "-o", "json"), &result)
+	if !result.Passed || len(result.Nodes) != 1 || len(result.Nodes[0].Steps) != 3 {
+		t.Fatalf("smoke through the jump host: %+v", result)
+	}
+	for _, step := range result.Nodes[0].Steps[1:] {
+		if step.Seconds <= 0 || step.Detail == "" {
+			t.Errorf("step %+v says neither its time nor what it showed", step)
+		}
+	}
+	if xml, err := os.ReadFile(filepath.Join(s.Dir, "smoke.xml")); err != nil || !strings.Contains(string(xml), `name="`+hidden.Name+`" tests="4" failures="0" skipped="0"`) {
+		t.Errorf("%v: %s", err, xml)
 	}
 	if out := s.Must(0, "ssh", hidden.Name, "--", "hostname").Stdout; strings.TrimSpace(out) != hidden.Name {
 		t.Errorf("gpuctl ssh: hostname is %q, want %s", out, hidden.Name)

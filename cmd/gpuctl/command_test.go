@@ -19,6 +19,7 @@ import (
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/event"
+	"github.com/gpuctl/gpuctl/internal/smoke"
 	"github.com/gpuctl/gpuctl/internal/state"
 )
 
@@ -203,13 +204,25 @@ func TestSmoke(t *testing.T) {
 			{Node: "gpu-1", Status: "failed", GPUs: 1, Code: "made-up", Steps: []bootstrap.SmokeStep{
 				{Name: "counts", Status: "passed", Seconds: 0.2, Detail: "2 PCI, 2 devices, 2 allocatable"},
 				{Name: "vectorAdd", Status: "failed", Seconds: 30, Detail: "GPU-2 was not given"}}},
-		}}, &bootstrap.SmokeError{Nodes: []string{"gpu-1"}}
+		}, Reports: []smoke.Report{{Nodes: []smoke.NodeReport{
+			{Node: "gpu-1", Status: smoke.Failed, Steps: []smoke.Step{{Name: smoke.StepCompute, Status: smoke.Failed}}},
+		}}}}, &bootstrap.SmokeError{Nodes: []string{"gpu-1"}}
 	}
 	got := runWith(t, f, "", "smoke", "--nodes", "gpu-1")
 	if got.code != exitSmoke {
 		t.Errorf("exit code %d", got.code)
 	}
 	golden(t, "smoke.txt", got.out+"---\n"+got.err)
+	xml := filepath.Join(t.TempDir(), "smoke.xml")
+	if got = runWith(t, f, "", "smoke", "--nodes", "gpu-1", "--junit", xml); got.code != exitSmoke {
+		t.Errorf("exit code %d", got.code)
+	}
+	if data, err := os.ReadFile(xml); err != nil || !strings.Contains(string(data), `<testsuite name="gpu-1" tests="1" failures="1"`) {
+		t.Errorf("%v\n%s", err, data)
+	}
+	if got = runWith(t, f, "", "smoke", "--nodes", "gpu-1", "--junit", filepath.Join(xml, "no")); got.code != exitSmoke || !strings.Contains(got.err, "not a directory") {
+		t.Errorf("a file that cannot be written: %d %s", got.code, got.err)
+	}
 }
 
 func TestKubeconfigGoesToAPrivateFile(t *testing.T) {

@@ -37,15 +37,17 @@ const (
 
 // Event is one thing that happened. It never carries a secret.
 type Event struct {
-	Time     time.Time `json:"time"`
-	Kind     Kind      `json:"kind"`
-	Machine  string    `json:"machine,omitempty"`
-	Action   string    `json:"action,omitempty"`
-	Text     string    `json:"text,omitempty"`
-	Reason   string    `json:"reason,omitempty"`
-	Code     string    `json:"code,omitempty"`
-	Severity string    `json:"severity,omitempty"`
-	Error    string    `json:"error,omitempty"`
+	Time    time.Time `json:"time"`
+	Kind    Kind      `json:"kind"`
+	Machine string    `json:"machine,omitempty"`
+	Action  string    `json:"action,omitempty"`
+	// Needs are the actions that a started one had to wait for.
+	Needs    []string `json:"needs,omitempty"`
+	Text     string   `json:"text,omitempty"`
+	Reason   string   `json:"reason,omitempty"`
+	Code     string   `json:"code,omitempty"`
+	Severity string   `json:"severity,omitempty"`
+	Error    string   `json:"error,omitempty"`
 	// Seconds is how long the finished thing took.
 	Seconds float64 `json:"seconds,omitempty"`
 }

@@ -25,6 +25,21 @@ func Count(n Node) (Status, *Finding) {
 	return Passed, nil
 }
 
+// counted says what was counted.
+func counted(n Node) string {
+	number := func(i int) string {
+		if i == Unknown {
+			return "?"
+		}
+		return strconv.Itoa(i)
+	}
+	listed := Unknown
+	if n.Host != nil {
+		listed = len(n.Host)
+	}
+	return fmt.Sprintf("%s on the PCI bus, %s with a driver, %d allocatable", number(n.PCI), number(listed), n.Allocatable)
+}
+
 func sliced(gpus []GPU) bool {
 	for _, g := range gpus {
 		if strings.HasPrefix(g.UUID, "MIG-") {

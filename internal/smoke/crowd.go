@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -31,37 +32,38 @@ func oneMore(n Node, o Options, mark string, others int) *corev1.Pod {
 
 // crowd proves a node with shared GPUs: pods side by side, one share each, and
 // one pod more that has to wait.
-func (t *tester) crowd(ctx context.Context, n Node, r *NodeReport) {
+func (t *tester) crowd(ctx context.Context, n Node, r *ladder) {
 	pods, err := t.gather(ctx, n)
 	if err != nil {
-		r.step(StepSMI, Failed, asFinding(err))
-		r.step(StepCompute, Skipped, nil)
-		r.step(StepBeside, Failed, nil)
+		r.step(StepSMI, Failed, "", asFinding(err))
+		r.skip(StepCompute, Skipped)
+		r.skip(StepBeside, Failed)
 		r.GPUs = untested(n.Host, nil, 0)
 		return
 	}
 	var logs []Log
+	var computing time.Duration
 	for _, pod := range pods {
 		log, err := t.fetchLog(ctx, pod)
 		if err != nil {
-			r.step(StepSMI, Failed, asFinding(err))
-			r.step(StepCompute, Skipped, nil)
+			r.step(StepSMI, Failed, "", asFinding(err))
+			r.skip(StepCompute, Skipped)
 			return
 		}
-		logs = append(logs, log)
+		logs, computing = append(logs, log), max(computing, log.Computing())
 	}
+	r.judged(JudgeCrowd(n, logs), computing)
 	t.tell(n.Name, "%d pods side by side on %d GPUs; one more must wait", len(pods), len(n.Host))
 	status, finding := t.mustWait(ctx, n, len(pods))
-	result := JudgeCrowd(n, logs)
-	r.step(StepSMI, result.SMI, nil)
-	r.step(StepCompute, result.Compute, nil)
-	r.Findings, r.GPUs = append(r.Findings, result.Findings...), result.GPUs
+	oneMore := r.now().Sub(r.lap)
 	if err := t.stillThere(ctx, pods); err != nil {
-		r.step(StepBeside, Failed, asFinding(err))
+		r.step(StepBeside, Failed, "", asFinding(err))
 	} else {
-		r.step(StepBeside, Passed, nil)
+		r.step(StepBeside, Passed, fmt.Sprintf("%d pods at once", len(pods)), nil)
 	}
-	r.step(StepOneMore, status, finding)
+	r.step(StepOneMore, status, "it had to wait", finding)
+	r.Steps[len(r.Steps)-2].Seconds -= oneMore.Seconds() // the pod that is one too many came while they stood there
+	r.Steps[len(r.Steps)-1].Seconds += oneMore.Seconds()
 }
 
 // gather starts a pod for every free share and waits until all of them run.

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Log is what a test pod printed, as far as it carries the run's mark.
@@ -22,6 +23,9 @@ type Log struct {
 	Text []string
 	// Runs are the runs of vectorAdd, in order.
 	Runs []ProgramRun
+	// smi is when nvidia-smi had answered, end when the script ended, by the node's
+	// clock; zero where the log has no times.
+	smi, end time.Time
 	// Stray counts lines that look like the script's and carry another mark.
 	Stray int
 }
@@ -53,6 +57,7 @@ func ParseLog(text, mark string) Log {
 	}
 	device := regexp.MustCompile(`^\s*(GPU|MIG)\s.*\(UUID: ((?:GPU|MIG)-[A-Za-z0-9/-]+)\)\s*$`)
 	for _, line := range strings.Split(text, "\n") {
+		at, line := stamped(line)
 		rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\r"), prefix)
 		if !ours {
 			continue
@@ -64,8 +69,32 @@ func ParseLog(text, mark string) Log {
 		}
 		verb, rest, _ := strings.Cut(rest, " ")
 		log.take(verb, rest, device)
+		switch verb {
+		case "smi":
+			log.smi = at
+		case "end":
+			log.end = at
+		}
 	}
 	return log
+}
+
+// stamped cuts the time off a line that the kubelet put before it.
+func stamped(line string) (time.Time, string) {
+	word, rest, _ := strings.Cut(line, " ")
+	at, err := time.Parse(time.RFC3339Nano, word)
+	if err != nil {
+		return time.Time{}, line
+	}
+	return at, rest
+}
+
+// Computing is how long vectorAdd ran on all GPUs together, 0 where the log does not tell.
+func (l Log) Computing() time.Duration {
+	if l.smi.IsZero() || l.end.Before(l.smi) {
+		return 0
+	}
+	return l.end.Sub(l.smi)
 }
 
 func (l *Log) take(verb, rest string, device *regexp.Regexp) {

@@ -1,6 +1,7 @@
 package smoke
 
 import (
+	"cmp"
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
@@ -43,6 +44,10 @@ const (
 type Step struct {
 	Name   string `json:"name"`
 	Status Status `json:"status"`
+	// Seconds is what the step took, waiting included.
+	Seconds float64 `json:"seconds"`
+	// Detail is what it showed, or why it failed.
+	Detail string `json:"detail,omitempty"`
 }
 
 // settle gives a node its overall verdict: the worst of its steps, and never
@@ -60,13 +65,6 @@ func (n *NodeReport) settle() {
 	}
 	for _, g := range n.GPUs {
 		worse(g.Status)
-	}
-}
-
-func (n *NodeReport) step(name string, s Status, f *Finding) {
-	n.Steps = append(n.Steps, Step{name, s})
-	if f != nil {
-		n.Findings = append(n.Findings, *f)
 	}
 }
 
@@ -97,6 +95,7 @@ type junitSuite struct {
 type junitCase struct {
 	Name    string     `xml:"name,attr"`
 	Class   string     `xml:"classname,attr"`
+	Time    string     `xml:"time,attr,omitempty"`
 	Failure *junitNote `xml:"failure,omitempty"`
 	Skipped *junitNote `xml:"skipped,omitempty"`
 }
@@ -105,25 +104,34 @@ type junitNote struct {
 	Message string `xml:"message,attr"`
 }
 
-// JUnit is the report as JUnit XML: a suite per node, a case per step and per
-// GPU. What was not tested or not verified is skipped, not passed.
-func (r Report) JUnit() ([]byte, error) {
+// JUnit is reports as JUnit XML: a suite per node, a case per step and per GPU.
+// What was not tested or not verified is skipped, not passed.
+func JUnit(reports ...Report) ([]byte, error) {
 	var doc junitSuites
-	for _, n := range r.Nodes {
-		suite := junitSuite{Name: n.Node, Time: fmt.Sprintf("%.3f", n.Seconds), Stamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
-		for _, s := range n.Steps {
-			suite.add(s.Name, n.Node, s.Status, n.evidence())
-		}
-		for _, g := range n.GPUs {
-			suite.add(g.UUID, n.Node, g.Status, g.Detail)
-		}
-		doc.Suites = append(doc.Suites, suite)
+	for _, r := range reports {
+		doc.Suites = append(doc.Suites, r.suites()...)
 	}
 	text, err := xml.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("writing the smoke report: %w", err)
 	}
 	return append([]byte(xml.Header), append(text, '\n')...), nil
+}
+
+func (r Report) suites() []junitSuite {
+	var suites []junitSuite
+	for _, n := range r.Nodes {
+		suite := junitSuite{Name: n.Node, Time: fmt.Sprintf("%.3f", n.Seconds), Stamp: r.Started.UTC().Format("2006-01-02T15:04:05")}
+		for _, s := range n.Steps {
+			suite.add(s.Name, n.Node, s.Status, cmp.Or(evidence(n.Findings), s.Detail))
+			suite.Cases[len(suite.Cases)-1].Time = fmt.Sprintf("%.3f", s.Seconds)
+		}
+		for _, g := range n.GPUs {
+			suite.add(g.UUID, n.Node, g.Status, g.Detail)
+		}
+		suites = append(suites, suite)
+	}
+	return suites
 }
 
 func (s *junitSuite) add(name, node string, status Status, why string) {
@@ -141,9 +149,9 @@ func (s *junitSuite) add(name, node string, status Status, why string) {
 	s.Cases = append(s.Cases, c)
 }
 
-func (n NodeReport) evidence() string {
+func evidence(findings []Finding) string {
 	var all []string
-	for _, f := range n.Findings {
+	for _, f := range findings {
 		all = append(all, f.Code+": "+f.Evidence)
 	}
 	return strings.Join(all, "; ")

@@ -71,36 +71,36 @@ func (t *tester) run(ctx context.Context, nodes []Node) (report Report, err erro
 // node climbs the ladder on one node.
 func (t *tester) node(ctx context.Context, n Node) NodeReport {
 	start := t.now()
-	r := NodeReport{Node: n.Name, Driver: n.Driver}
+	r := newLadder(n, t.now)
 	status, finding := Count(n)
-	r.step(StepCount, status, finding)
+	r.step(StepCount, status, counted(n), finding)
 	switch {
 	case tooOld(n.Driver, t.options.MinDriver):
-		r.step(StepSMI, Skipped, nil)
-		r.step(StepCompute, Failed, &Finding{CodeImageTooNew, fmt.Sprintf(
+		r.skip(StepSMI, Skipped)
+		r.step(StepCompute, Failed, "", &Finding{CodeImageTooNew, fmt.Sprintf(
 			"the cluster may be fine: the test image needs driver %s, the node has %s", t.options.MinDriver, n.Driver)})
 	case n.ask() == 0 && n.Allocatable > 0:
-		r.step(StepSMI, InUse, nil)
-		r.step(StepCompute, InUse, nil)
+		r.skip(StepSMI, InUse)
+		r.skip(StepCompute, InUse)
 		r.GPUs = untested(n.Host, nil, -1)
 	case n.ask() == 0:
-		r.step(StepSMI, Skipped, nil)
-		r.step(StepCompute, Skipped, nil)
+		r.skip(StepSMI, Skipped)
+		r.skip(StepCompute, Skipped)
 	case n.shared():
-		t.crowd(ctx, n, &r)
+		t.crowd(ctx, n, r)
 	default:
-		t.pod(ctx, n, &r)
+		t.pod(ctx, n, r)
 	}
 	r.settle()
 	r.Seconds = t.now().Sub(start).Seconds()
-	return r
+	return r.NodeReport
 }
 
 // pod does steps 2 and 3. A pod that the kubelet refuses at admission is tried
 // once more: the device plugin may just have been registering
 // (kubernetes#125579). So is one that went with its namespace, which a test
 // beside this one had just cleaned up.
-func (t *tester) pod(ctx context.Context, n Node, r *NodeReport) {
+func (t *tester) pod(ctx context.Context, n Node, r *ladder) {
 	for attempt := 1; ; attempt++ {
 		pod, err := t.create(ctx, Pod(n, t.options, t.mark, attempt))
 		if err == nil {
@@ -112,8 +112,8 @@ func (t *tester) pod(ctx context.Context, n Node, r *NodeReport) {
 			continue
 		}
 		if err != nil {
-			r.step(StepSMI, Failed, asFinding(err))
-			r.step(StepCompute, Skipped, nil)
+			r.step(StepSMI, Failed, "", asFinding(err))
+			r.skip(StepCompute, Skipped)
 			r.GPUs = untested(n.Host, nil, -1)
 			for i := range r.GPUs {
 				r.GPUs[i].Status, r.GPUs[i].Detail = Skipped, "the test pod did not run"
@@ -125,18 +125,14 @@ func (t *tester) pod(ctx context.Context, n Node, r *NodeReport) {
 	}
 }
 
-func (t *tester) judge(ctx context.Context, n Node, pod *corev1.Pod, r *NodeReport) {
+func (t *tester) judge(ctx context.Context, n Node, pod *corev1.Pod, r *ladder) {
 	log, err := t.fetchLog(ctx, pod.Name)
 	if err != nil {
-		r.step(StepSMI, Failed, asFinding(err))
-		r.step(StepCompute, Skipped, nil)
+		r.step(StepSMI, Failed, "", asFinding(err))
+		r.skip(StepCompute, Skipped)
 		return
 	}
-	result := Judge(n.Host, n.ask(), log)
-	r.step(StepSMI, result.SMI, nil)
-	r.step(StepCompute, result.Compute, nil)
-	r.GPUs = result.GPUs
-	r.Findings = append(r.Findings, result.Findings...)
+	r.judged(Judge(n.Host, n.ask(), log), log.Computing())
 }
 
 // fetchLog reads a pod's log until its last line is there: the kubelet may be a
@@ -166,7 +162,7 @@ const maxLog = 1 << 20
 
 func (t *tester) readLog(ctx context.Context, pod string) (string, error) {
 	limit := int64(maxLog)
-	stream, err := t.client.CoreV1().Pods(Namespace).GetLogs(pod, &corev1.PodLogOptions{LimitBytes: &limit}).Stream(ctx)
+	stream, err := t.client.CoreV1().Pods(Namespace).GetLogs(pod, &corev1.PodLogOptions{LimitBytes: &limit, Timestamps: true}).Stream(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -213,13 +213,19 @@ func TestRunTestsNodesAtOnceAndReportsEach(t *testing.T) {
 	r.Started, r.Finished = time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC), time.Date(2026, 9, 1, 12, 1, 0, 0, time.UTC)
 	for i := range r.Nodes {
 		r.Nodes[i].Seconds = 12.5
+		for j := range r.Nodes[i].Steps { // two nodes share the test's clock
+			if r.Nodes[i].Steps[j].Seconds <= 0 {
+				t.Errorf("%s took no time", r.Nodes[i].Steps[j].Name)
+			}
+			r.Nodes[i].Steps[j].Seconds = float64(j) + 0.5
+		}
 	}
 	text, err := r.JSON()
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "report.json", text)
-	if text, err = r.JUnit(); err != nil {
+	if text, err = JUnit(r); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "report.xml", text)
@@ -232,6 +238,32 @@ func TestRunTestsNodesAtOnceAndReportsEach(t *testing.T) {
 	back, err := ParseProof(value)
 	if err != nil || !reflect.DeepEqual(back, proof) || back.UUIDs[0] != uuidA || back.Driver != "580.95.05" {
 		t.Errorf("got %+v, %v", back, err)
+	}
+}
+
+// The two steps of one pod share its time as the kubelet's times in its log say.
+func TestAStepSaysHowLongItTook(t *testing.T) {
+	b := newBench(t, []corev1.PodStatus{succeeded()})
+	begin := time.Date(2026, 9, 1, 7, 0, 0, 0, time.UTC) // the node's clock is another
+	for i, line := range strings.SplitAfter(strings.TrimSuffix(printed("mark", uuidA), "\n"), "\n") {
+		b.log += begin.Add(time.Duration(i)*500*time.Millisecond).Format(time.RFC3339Nano) + " " + line
+	}
+	r, err := b.run(t.Context(), []Node{{Name: "gpu-1", Host: host(uuidA), PCI: 1, Allocatable: 1, Driver: "580.95.05"}})
+	if err != nil || !r.Passed {
+		t.Fatalf("got %+v, %v", r, err)
+	}
+	n, sum := r.Nodes[0], 0.0
+	for _, s := range n.Steps {
+		sum += s.Seconds
+	}
+	if got := n.Steps[2]; got.Name != StepCompute || got.Seconds != 5+2 || got.Detail != "passed on 1 of 1 GPUs" {
+		t.Errorf("vectorAdd: %+v", got) // a look at the clock is 5 s; from "smi" to "end" are 4 lines
+	}
+	if got := n.Steps[1]; got.Seconds < 5 || got.Detail != "driver 580.95.05" || n.Steps[0].Detail != "1 on the PCI bus, 1 with a driver, 1 allocatable" {
+		t.Errorf("before it: %+v", n.Steps)
+	}
+	if sum > n.Seconds {
+		t.Errorf("steps take %.1fs, the node %.1fs", sum, n.Seconds)
 	}
 }
 
