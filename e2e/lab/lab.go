@@ -80,13 +80,13 @@ func (l *Lab) up(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := l.step(ctx, "docker engine", l.findEngine); err != nil {
+		return err
+	}
 	var image string
 	var contents contents
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		if err = l.step(groupCtx, "docker engine", l.findEngine); err != nil {
-			return err
-		}
 		if err = l.step(groupCtx, "network", l.findMain); err != nil {
 			return err
 		}
@@ -96,6 +96,11 @@ func (l *Lab) up(ctx context.Context) error {
 		})
 	})
 	group.Go(func() (err error) {
+		if !dockerd.HasApt() {
+			if err := l.step(groupCtx, "what the lab serves, in a container", l.prepareInContainer); err != nil {
+				return err
+			}
+		}
 		contents, err = l.build(groupCtx)
 		return err
 	})

@@ -41,6 +41,17 @@ func (o Options) withDefaults() (Options, error) {
 	return o, nil
 }
 
+// flags are the options of the command lab that say the same.
+func (o Options) flags() string {
+	switch {
+	case o.Bare:
+		return "--bare"
+	case o.NoGPU:
+		return "--no-gpu"
+	}
+	return ""
+}
+
 // stateDir is where engines and labs keep their state: $GPUCTL_LAB_STATE, else
 // $XDG_STATE_HOME/gpuctl-lab, else ~/.local/state/gpuctl-lab.
 func stateDir() (string, error) {

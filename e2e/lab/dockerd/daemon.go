@@ -154,6 +154,13 @@ func install(ctx context.Context) error {
 	return Install(ctx, "docker.io")
 }
 
+// HasApt says whether Install can install anything here: this is root on Debian
+// or Ubuntu.
+func HasApt() bool {
+	_, err := exec.LookPath("apt-get")
+	return err == nil && os.Geteuid() == 0
+}
+
 // Install installs packages with apt-get.
 func Install(ctx context.Context, packages ...string) error {
 	steps := [][]string{

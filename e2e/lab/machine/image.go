@@ -25,7 +25,11 @@ import (
 //go:embed image
 var imageFiles embed.FS
 
-const repository = "gpuctl-lab-machine"
+const (
+	repository = "gpuctl-lab-machine"
+	// Codename is the Debian release of the machines.
+	Codename = "bookworm"
+)
 
 // packages is what a cloud image holds and a minimal Debian does not, and two
 // login shells that are not like sh.
@@ -41,31 +45,64 @@ func packages() []string {
 // Image returns the tag of the machine image and makes it first if the engine
 // does not have it.
 func Image(ctx context.Context, e *dockerd.Engine, cache recipe.Cache) (string, error) {
-	base := debian()
 	build, digest, err := buildContext()
 	if err != nil {
 		return "", fmt.Errorf("packing the machine image: %w", err)
 	}
-	baseTag := repository + "-base:" + cache.Key(base)
-	tag := repository + ":" + cache.Key(base) + "-" + digest
+	key, makeBase := hubBase()
+	if dockerd.HasApt() {
+		key, makeBase = bootstrappedBase(cache)
+	}
+	base, tag := repository+"-base:"+key, repository+":"+key+"-"+digest
 	if has(ctx, e, tag) {
 		return tag, nil
 	}
-	if !has(ctx, e, baseTag) {
+	if !has(ctx, e, base) {
+		if err := makeBase(ctx, e, base); err != nil {
+			return "", fmt.Errorf("making the machine's base image: %w", err)
+		}
+	}
+	return tag, buildImage(ctx, e, build, base, tag)
+}
+
+// maker makes an image of that tag.
+type maker func(ctx context.Context, e *dockerd.Engine, tag string) error
+
+// bootstrappedBase needs nothing but Debian's packages.
+func bootstrappedBase(cache recipe.Cache) (key string, _ maker) {
+	base := debian()
+	return cache.Key(base), func(ctx context.Context, e *dockerd.Engine, tag string) error {
 		dir, err := cache.Get(ctx, base)
 		if err != nil {
-			return "", err
+			return err
 		}
-		if _, err := e.Run(ctx, "import", filepath.Join(dir, "rootfs.tar"), baseTag); err != nil {
-			return "", fmt.Errorf("importing the machine's base image: %w", err)
-		}
+		_, err = e.Run(ctx, "import", filepath.Join(dir, "rootfs.tar"), tag)
+		return err
 	}
-	_, err = e.Pipe(ctx, bytes.NewReader(build), "build", "--quiet", "--network", "none",
-		"--label", dockerd.Label+"=image", "--build-arg", "BASE="+baseTag, "--tag", tag, "-")
+}
+
+// hubBase is made of Docker's own Debian image: debootstrap needs root and
+// Debian's tools, an engine does not. That image keeps services from starting
+// and packages from being kept; a machine does neither.
+func hubBase() (key string, _ maker) {
+	file := "FROM debian:" + Codename + "-slim\n" +
+		"RUN apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends " + strings.Join(packages(), " ") +
+		" && rm -f /usr/sbin/policy-rc.d /etc/apt/apt.conf.d/docker-*\n"
+	sum := sha256.Sum256([]byte(file))
+	return "hub-" + hex.EncodeToString(sum[:])[:20], func(ctx context.Context, e *dockerd.Engine, tag string) error {
+		_, err := e.Pipe(ctx, strings.NewReader(file), "build", "--quiet", "--network", "host",
+			"--label", dockerd.Label+"=image", "--tag", tag, "-")
+		return err
+	}
+}
+
+func buildImage(ctx context.Context, e *dockerd.Engine, build []byte, base, tag string) error {
+	_, err := e.Pipe(ctx, bytes.NewReader(build), "build", "--quiet", "--network", "none",
+		"--label", dockerd.Label+"=image", "--build-arg", "BASE="+base, "--tag", tag, "-")
 	if err != nil {
-		return "", fmt.Errorf("building the machine image: %w", err)
+		return fmt.Errorf("building the machine image: %w", err)
 	}
-	return tag, nil
+	return nil
 }
 
 func has(ctx context.Context, e *dockerd.Engine, tag string) bool {
@@ -86,7 +123,7 @@ func debian() recipe.Recipe {
 			}
 			root := filepath.Join(out, "rootfs")
 			steps := [][]string{
-				{"debootstrap", "--variant=minbase", "--include=" + strings.Join(packages(), ","), "bookworm", root},
+				{"debootstrap", "--variant=minbase", "--include=" + strings.Join(packages(), ","), Codename, root},
 				{"tar", "-C", root, "--numeric-owner", "--exclude=./var/cache/apt/archives/*.deb", "-cf", filepath.Join(out, "rootfs.tar"), "."},
 			}
 			for _, step := range steps {

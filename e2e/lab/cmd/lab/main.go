@@ -21,6 +21,7 @@ const usage = `lab runs small machines that gpuctl is tested on.
   lab machine add NAME [flags]                start a machine (-h for flags)
   lab machine remove|reboot|kill|start NAME
   lab shell [USER@]NAME [COMMAND...]          log in; USER is ubuntu if absent
+  lab prepare                                 build what is not cached, no more
   lab down [--engine]                         remove machines, networks, mirror
 
 All commands take --id, for several labs side by side. Run from the checkout.
@@ -45,6 +46,13 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	switch name {
 	case "up":
 		return up(ctx, args, out)
+	case "prepare":
+		set, o := flags("prepare")
+		if err := set.Parse(args); err != nil {
+			return err
+		}
+		o.Out = out
+		return lab.Prepare(ctx, *o)
 	case "down":
 		return down(ctx, args, out)
 	case "status":
