@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -13,31 +14,34 @@ import (
 // TestKilledAtAnyMoment: a run that was killed -9 leaves nothing that the next
 // one does not put right. The moments are events of an undisturbed run, chosen by
 // a fixed seed, one in each stretch of it: three on a cluster without GPUs, two on
-// one with.
+// one with. TestFullKilledAtManyMoments tries more.
 func TestKilledAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []struct {
-		name        string
-		gpus, kills int
-		seed        uint64
-	}{{"bare", 0, 3, 1}, {"gpu", 1, 2, 2}} {
-		t.Run(kind.name, func(t *testing.T) {
-			name := "kill-" + kind.name
-			want, events := undisturbed(t, name, kind.gpus)
-			random := rand.New(rand.NewPCG(kind.seed, 0))
-			var moments []int
-			for i := range kind.kills {
-				stretch := (events - 1) / kind.kills
-				moments = append(moments, 1+i*stretch+random.IntN(stretch))
-			}
-			t.Logf("an undisturbed run has %d events; killed after %v", events, moments)
-			for _, moment := range moments {
-				if diff := want.Diff(killed(t, name, kind.gpus, moment)); diff != "" {
-					t.Errorf("killed after event %d, the next run ends in another state:\n%s", moment, diff)
+	killedAt(t, "kill-bare", 0, 3, 1)
+	killedAt(t, "kill-gpu", 1, 2, 2)
+}
+
+// killedAt kills a run of one machine with so many GPUs at so many moments, each
+// on a machine of its own.
+func killedAt(t *testing.T, name string, gpus, kills int, seed uint64) {
+	t.Run(name, func(t *testing.T) {
+		var want scene.EndState
+		var events int
+		if !t.Run("undisturbed", func(t *testing.T) { want, events = undisturbed(t, name, gpus) }) {
+			return
+		}
+		random := rand.New(rand.NewPCG(seed, 0))
+		t.Attr("sampled", fmt.Sprintf("%d of %d", kills, events-1))
+		for i := range kills {
+			from, to := 1+i*(events-1)/kills, 1+(i+1)*(events-1)/kills
+			moment := from + random.IntN(to-from)
+			t.Run(fmt.Sprintf("event-%d", moment), func(t *testing.T) {
+				if diff := want.Diff(killed(t, name, gpus, moment)); diff != "" {
+					t.Errorf("killed after event %d of %d, the next run ends in another state:\n%s", moment, events, diff)
 				}
-			}
-		})
-	}
+			})
+		}
+	})
 }
 
 // alone is a scene with one machine.

@@ -92,6 +92,9 @@ func runAll(ctx context.Context, chosen []suite, logs string, out io.Writer) int
 		r := s.run(ctx, filepath.Join(logs, s.name+".log"))
 		passed, failed = passed+r.passed, failed+r.failed
 		fmt.Fprintln(out, r.line(s.name))
+		for _, note := range r.notes {
+			fmt.Fprintln(out, "  "+note)
+		}
 		for _, f := range r.failures {
 			fmt.Fprintln(out, "  "+strings.ReplaceAll(f, "\n", "\n  "))
 		}

@@ -22,6 +22,9 @@ type result struct {
 	late string
 	// failures are the failing tests with the end of what they printed.
 	failures []string
+	// notes are what tests say of themselves by testing.T.Attr, e.g. how much of
+	// what they could try they tried.
+	notes []string
 }
 
 func (r result) line(name string) string {
@@ -112,6 +115,7 @@ func newCounter() *counter {
 type testEvent struct {
 	Action, Package, Test, Output string
 	ImportPath                    string
+	Key, Value                    string // of an attribute
 }
 
 func (c *counter) read(r io.Reader) {
@@ -136,6 +140,8 @@ func (c *counter) add(e testEvent) {
 	switch e.Action {
 	case "output", "build-output":
 		c.output[key] = append(c.output[key], e.Output)
+	case "attr":
+		c.r.notes = append(c.r.notes, e.Test+": "+e.Key+" "+e.Value)
 	case "pass":
 		if e.Test != "" {
 			c.r.passed++

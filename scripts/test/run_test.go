@@ -13,6 +13,7 @@ import (
 func TestCounterCountsTestsAndPackagesThatDoNotBuild(t *testing.T) {
 	c := newCounter()
 	c.read(strings.NewReader(`{"Action":"pass","Package":"a","Test":"TestOne"}
+{"Action":"attr","Package":"a","Test":"TestOne","Key":"sampled","Value":"5 of 300"}
 {"Action":"pass","Package":"a"}
 {"Action":"output","Package":"b","Test":"TestTwo","Output":"broken\n"}
 {"Action":"fail","Package":"b","Test":"TestTwo"}
@@ -25,6 +26,9 @@ not json
 	r := c.result(nil, "")
 	if r.passed != 1 || r.failed != 2 {
 		t.Errorf("%d passed, %d failed; want 1 and 2", r.passed, r.failed)
+	}
+	if got := strings.Join(r.notes, "; "); got != "TestOne: sampled 5 of 300" {
+		t.Errorf("notes: %s", got)
 	}
 	all := strings.Join(r.failures, "\n")
 	if !strings.Contains(all, "b TestTwo\nbroken") || !strings.Contains(all, "syntax error") {
@@ -55,7 +59,7 @@ func TestRunAllNamesTheSuiteThatRanOut(t *testing.T) {
 
 func TestSuitesAreRunnable(t *testing.T) {
 	for _, s := range suites() {
-		if s.limit <= 0 || s.limit > total {
+		if longest := map[bool]time.Duration{false: total, true: totalFull}[s.full]; s.limit <= 0 || s.limit > longest {
 			t.Errorf("%s: limit %s", s.name, s.limit)
 		}
 		if _, err := os.Stat(filepath.Join("..", "..", s.dir)); err != nil {
