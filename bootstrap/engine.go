@@ -34,6 +34,8 @@ type Settings struct {
 	Secret func(string)
 	// Key makes the hashes by which drift of files shows; it is random and secret.
 	Key string
+	// Who runs this and where ("ann@laptop"), for others who find the cluster locked.
+	Who string
 	// Owner names the local state of this cluster, in records of releases.
 	Owner string
 	// KnownHosts is the known_hosts file of this cluster.
@@ -170,6 +172,14 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 			return result, err
 		}
 	}
+	if len(b.actions) > 0 {
+		held, release, err := e.lock(ctx)
+		if err != nil {
+			return result, err
+		}
+		defer release()
+		ctx = held
+	}
 	e.tell.plan(b.actions)
 	run := plan.Executor{
 		Consents: consents(b.actions), Observer: e.tell,
@@ -178,7 +188,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	result.Outcomes, result.Changed = outcomes(run), run.Changed()
 	result.Traffic, result.Seconds = e.fleet.traffic(), time.Since(start).Seconds()
 	result.Nodes = e.nodeViews(e.current())
-	return result, errors.Join(runError(run), stopped)
+	return result, errors.Join(runError(run), stopped, lockLost(ctx))
 }
 
 // replan observes one scope again and returns what is pending there.

@@ -18,6 +18,7 @@ const (
 	exitUnreachable = 4
 	exitAction      = 5
 	exitSmoke       = 6
+	exitLocked      = 7
 )
 
 // applied is what apply -o json prints, as far as tests read it.

@@ -288,6 +288,7 @@ func TestExitCodePrecedence(t *testing.T) {
 	}
 	for err, want := range map[error]int{
 		nil: exitOK, &remoteExit{42}: 42, &remote.SudoError{}: exitUnreachable, &config.InvalidError{}: exitUsage,
+		&bootstrap.HeldError{}:  exitLocked,
 		config.ErrConfigDiffers: exitUsage, plan.ErrConsent: exitFindings,
 	} {
 		if got := exitCode(err); got != want {

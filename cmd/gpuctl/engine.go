@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"os/user"
 	"path/filepath"
 	"time"
 
@@ -90,13 +92,25 @@ func newEngine(d engineDeps) (Engine, error) {
 	dialer := sshconn.NewDialer(dialOptions(d))
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
-		Secret: d.Secret, Key: rand.Text(), Owner: owner, KnownHosts: d.State.KnownHosts(),
+		Secret: d.Secret, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
 		ChartCache: filepath.Join(d.State.Path(), "charts"),
 	})
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	return engine{e, dialer}, nil
+}
+
+// whoAmI is user@host, as far as this computer knows.
+func whoAmI() string {
+	name, host := "somebody", "a computer without a name"
+	if u, err := user.Current(); err == nil {
+		name = u.Username
+	}
+	if h, err := os.Hostname(); err == nil {
+		host = h
+	}
+	return name + "@" + host
 }
 
 // Close ends the connections to machines, then those to jump hosts.

@@ -54,7 +54,7 @@ func exitCode(err error) int {
 		return remote.code
 	case errors.Is(err, errInterrupted):
 		return exitCancelled
-	case is[*state.LockedError](err):
+	case is[*state.LockedError](err), is[*bootstrap.HeldError](err):
 		return exitLocked
 	case is[*usageError](err), is[*config.InvalidError](err), errors.Is(err, config.ErrConfigDiffers), is[*bootstrap.NotANodeError](err):
 		return exitUsage
@@ -122,7 +122,7 @@ func hints(err error) []string {
 		return []string{connect.Hint}
 	case errors.Is(err, plan.ErrConsent):
 		return []string{"look at it with: gpuctl plan", "agree to it with: --yes"}
-	case errors.As(err, &locked):
+	case errors.As(err, &locked), is[*bootstrap.HeldError](err):
 		return []string{"wait for the other run, or end it; its lock goes with it"}
 	case errors.Is(err, config.ErrConfigDiffers):
 		return []string{"apply the file as it is with: gpuctl apply", "or write another one with: -f other.yaml"}
