@@ -66,8 +66,13 @@ func (a *api) connect(ctx context.Context) (*kube.Client, *charts.Releaser, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("connecting to the API through %s: %w", server.machine.Name, err)
 	}
+	repository := sourceOf(a.engine.want.config.Spec.Sources.Charts)
+	fetch, err := repository.Client(5 * time.Minute)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reaching spec.sources.charts: %w", err)
+	}
 	a.client = client
-	a.releaser = charts.New(client.Config(), charts.Options{CacheDir: a.engine.settings.ChartCache})
+	a.releaser = charts.New(client.Config(), charts.Options{CacheDir: a.engine.settings.ChartCache, HTTP: fetch, Source: repository})
 	return a.client, a.releaser, nil
 }
 

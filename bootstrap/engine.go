@@ -32,6 +32,8 @@ type Settings struct {
 	Log  *slog.Logger
 	// Secret is told every secret that comes up, so that records can mask it.
 	Secret func(string)
+	// Read fetches a secret that stands at a field of the configuration; nil reads it where it is and asks nobody.
+	Read func(s config.Secret, field string) (string, error)
 	// Key makes the hashes by which drift of files shows; it is random and secret.
 	Key string
 	// Who runs this and where ("ann@laptop"), for others who find the cluster locked.
@@ -72,13 +74,16 @@ func New(s Settings) (*Engine, error) {
 	if s.Secret == nil {
 		s.Secret = func(string) {}
 	}
+	if s.Read == nil {
+		s.Read = func(place config.Secret, _ string) (string, error) { return place.Read() }
+	}
 	s.Secret(s.Key)
 	e := &Engine{
 		settings: s, tell: narrator{s.Sink},
 		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner},
 		fleet: newFleet(machines, s.Dial, s.Sink),
 	}
-	e.fleet.env = downloadEnv(s.Config.Spec.Proxy)
+	e.fleet.setEnv(downloadEnv(s.Config.Spec.Proxy))
 	e.api = newAPI(e)
 	return e, nil
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net"
 	"sync"
+	"sync/atomic"
 
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
@@ -24,8 +25,11 @@ type fleet struct {
 	sink    event.Sink
 	members map[string]*member
 	// env are variables of every command: the proxy for downloads.
-	env map[string]string
+	env atomic.Pointer[map[string]string]
 }
+
+// setEnv changes the variables of the commands from now on.
+func (f *fleet) setEnv(env map[string]string) { f.env.Store(&env) }
 
 type member struct {
 	machine inventory.Machine
@@ -115,7 +119,9 @@ func (m *member) Run(ctx context.Context, c remote.Cmd) (remote.Result, error) {
 	if err != nil {
 		return remote.Result{}, err
 	}
-	c.Env = withEnv(m.fleet.env, c.Env)
+	if env := m.fleet.env.Load(); env != nil {
+		c.Env = withEnv(*env, c.Env)
+	}
 	res, err := h.Run(ctx, c)
 	if err != nil && isLost(h) {
 		m.forget(h)

@@ -106,7 +106,7 @@ func (e *Engine) look(ctx context.Context, m inventory.Machine) (host.Facts, []b
 	facts, err := host.Probe(ctx, on, e.want.probe(m))
 	if err == nil {
 		var seen k3s.Seen
-		want := k3s.Want{Role: m.Role, ImageMirror: e.want.config.Spec.Sources.Images}
+		want := k3s.Want{Role: m.Role, ImageMirror: e.want.config.Spec.Sources.Images.URL}
 		want.Registries, _, _ = e.want.registries()
 		if seen, err = k3s.Observe(ctx, on, want, k3s.See(facts, e.want.key)); err == nil {
 			e.settings.Sink.Emit(event.Event{Kind: event.MachineObserved, Machine: m.Name, Text: summary(facts)})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // resolve fetches the secrets that the configuration only names, once, and
@@ -24,16 +25,22 @@ func (e *Engine) resolve() error {
 		return nil
 	}
 	var secrets []string
-	c, err := e.want.config.Resolved(func(s config.Secret) (string, error) {
-		text, err := s.Read()
+	keep := func(text string) {
+		e.settings.Secret(text)
+		secrets = append(secrets, text)
+	}
+	c, err := e.want.config.Resolved(func(s config.Secret, field string) (string, error) {
+		text, err := e.settings.Read(s, field)
 		if err == nil {
-			e.settings.Secret(text)
-			secrets = append(secrets, text)
+			keep(text)
 		}
 		return text, err
 	})
 	if err != nil {
 		return err
+	}
+	for _, encoded := range encodedSecrets(c.Spec) {
+		keep(encoded)
 	}
 	want := e.want
 	want.config, want.secrets, want.resolved = c, secrets, true
@@ -41,14 +48,37 @@ func (e *Engine) resolve() error {
 		return &config.InvalidError{Problems: []config.Problem{{Field: "spec.kubernetes.registries", Message: err.Error()}}}
 	}
 	e.want = want
+	e.fleet.setEnv(downloadEnv(c.Spec.Proxy))
 	return nil
+}
+
+// encodedSecrets are secrets in the form in which they travel.
+func encodedSecrets(s config.Spec) []string {
+	var out []string
+	for _, src := range []config.Source{s.Sources.K3s, s.Sources.Packages, s.Sources.Charts, s.Sources.Images} {
+		out = append(out, sourceOf(src).Secrets()...)
+	}
+	for _, proxy := range []string{s.Proxy.HTTP, s.Proxy.HTTPS} {
+		if with := s.Proxy.With(proxy); with != proxy {
+			out = append(out, with)
+		}
+	}
+	return out
+}
+
+// sourceOf is how to be let into a mirror.
+func sourceOf(s config.Source) source.Source {
+	return source.Source{URL: s.URL, Username: s.Username, Password: s.Password.Text(), Token: s.Token.Text(), CA: s.CA()}
 }
 
 // whole stands something in for secrets that were not fetched, so that whoever
 // only looks is not told that a reference is no value.
 func (w wanted) whole() wanted {
 	if !w.resolved {
-		w.config, _ = w.config.Resolved(func(config.Secret) (string, error) { return "not fetched", nil }) // it cannot fail
+		c, err := w.config.Resolved(func(config.Secret, string) (string, error) { return "not-fetched", nil })
+		if err == nil { // certificates may be missing, and whoever only looks does without
+			w.config = c
+		}
 	}
 	return w
 }
@@ -64,7 +94,7 @@ func (e *Engine) observeToPlan(ctx context.Context) (sight, error) {
 // registries is the user's registries.yaml and the files it needs beside it: a
 // certificate or key that stands in the place of a path is laid on the machine.
 func (w wanted) registries() ([]byte, []k3s.File, error) {
-	given := w.config.Spec.Kubernetes.Registries
+	given := w.withMirror(w.config.Spec.Kubernetes.Registries)
 	if len(given) == 0 {
 		return nil, nil, nil
 	}
@@ -86,6 +116,34 @@ func (w wanted) registries() ([]byte, []k3s.File, error) {
 		return nil, nil, fmt.Errorf("writing registries.yaml: %w", err)
 	}
 	return data, files, nil
+}
+
+// withMirror adds how to be let into the mirror of images. The configuration has
+// checked that its registry does not stand there already.
+func (w wanted) withMirror(given map[string]any) map[string]any {
+	images := sourceOf(w.config.Spec.Sources.Images)
+	if images.Plain() {
+		return given
+	}
+	entry := map[string]any{}
+	if images.Username != "" {
+		entry["auth"] = map[string]any{"username": images.Username, "password": images.Password}
+	}
+	if images.CA != "" {
+		entry["tls"] = map[string]any{"ca_file": images.CA}
+	}
+	given = maps.Clone(given)
+	if given == nil {
+		given = map[string]any{}
+	}
+	configs, _ := given["configs"].(map[string]any)
+	configs = maps.Clone(configs)
+	if configs == nil {
+		configs = map[string]any{}
+	}
+	configs[images.Host()] = entry
+	given["configs"] = configs
+	return given
 }
 
 // layTLS replaces the certificates and keys of one registry by paths of files.
@@ -123,7 +181,7 @@ func downloadEnv(p config.Proxy) map[string]string {
 		return nil
 	}
 	env := map[string]string{"no_proxy": strings.Trim("localhost,127.0.0.1,"+p.No, ",")}
-	for name, value := range map[string]string{"http_proxy": p.HTTP, "https_proxy": p.HTTPS} {
+	for name, value := range map[string]string{"http_proxy": p.With(p.HTTP), "https_proxy": p.With(p.HTTPS)} {
 		if value != "" {
 			env[name] = value
 		}

@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
@@ -99,7 +100,7 @@ func TestSecretsReachTheMachinesAndNoPlan(t *testing.T) {
 	}
 	w := clusterWith(t, "  groups: [{name: gpus}]\n"+strings.ReplaceAll(passedOn, "CA}", ca+"}"))
 	var told []string
-	e := &Engine{want: w, settings: Settings{Secret: func(s string) { told = append(told, s) }}}
+	e := &Engine{want: w, settings: Settings{Secret: func(s string) { told = append(told, s) }, Read: readPlace}, fleet: newFleet(nil, nil, nil)}
 	var invalid *config.InvalidError
 	if err := e.resolve(); !errors.As(err, &invalid) || len(invalid.Problems) != 3 {
 		t.Fatalf("without the variables: %v", err)
@@ -113,7 +114,7 @@ func TestSecretsReachTheMachinesAndNoPlan(t *testing.T) {
 	if err := e.resolve(); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 4 {
+	if len(told) != 3 { // one of them is named twice
 		t.Errorf("told %d secrets", len(told))
 	}
 	w = e.want
@@ -144,13 +145,73 @@ func TestSecretsReachTheMachinesAndNoPlan(t *testing.T) {
 	}
 }
 
+const letIn = `  groups: [{name: gpus}]
+  proxy: {http: "http://10.0.0.9:3128", username: bob, password: {env: GPUCTL_TEST_P}}
+  sources:
+    k3s: {url: "https://m.example/k3s", token: {env: GPUCTL_TEST_T}}
+    packages: {url: "https://m.example/apt", username: bob, password: {env: GPUCTL_TEST_P}}
+    charts: {url: "oci://m.example/charts", username: bob, password: {env: GPUCTL_TEST_P}}
+    images: {url: "https://m.example:5000", username: bob, password: {env: GPUCTL_TEST_P}}
+  kubernetes: {registries: {configs: {other: {auth: {username: x, password: {env: GPUCTL_TEST_T}}}}}}
+`
+
+// TestSourcesLetIn: what it takes to be let into mirrors arrives, and stands in no plan.
+func TestSourcesLetIn(t *testing.T) {
+	t.Setenv("GPUCTL_TEST_P", "p-hush")
+	t.Setenv("GPUCTL_TEST_T", "t-hush")
+	told := map[string]bool{}
+	e := &Engine{
+		want:     clusterWith(t, letIn),
+		settings: Settings{Secret: func(s string) { told[s] = true }, Read: readPlace}, fleet: newFleet(nil, nil, nil),
+	}
+	if err := e.resolve(); err != nil {
+		t.Fatal(err)
+	}
+	w := e.want
+	s := sightOf(w, 0, 1)
+	gpu := s.facts["gpu-1"]
+	gpu.Files = host.Known(map[string]host.File{})
+	s.facts["gpu-1"] = gpu
+	b := w.contents(s, pure())
+	out := render(b)
+	for _, a := range b.actions {
+		out += strings.Join(a.Changes, "\n")
+	}
+	if strings.Contains(out, "hush") || !slices.ContainsFunc(b.actions, hasID("gpu-1/apt-access")) {
+		t.Errorf("the plan:\n%s", out)
+	}
+	for _, secret := range []string{"p-hush", "t-hush", "Ym9iOnAtaHVzaA==", "http://bob:p-hush@10.0.0.9:3128"} {
+		if !told[secret] {
+			t.Errorf("%s is not masked", secret)
+		}
+	}
+	want := w.k3s(w.machines[0], s, b.network)
+	for _, part := range []string{"m.example:5000:", "password: p-hush", "other:", "password: t-hush"} {
+		if !strings.Contains(string(want.Registries), part) {
+			t.Errorf("%q is not in registries.yaml:\n%s", part, want.Registries)
+		}
+	}
+	if want.Mirror.Token != "t-hush" || want.Proxy.HTTP != "http://bob:p-hush@10.0.0.9:3128" {
+		t.Errorf("%+v, %+v", want.Mirror, want.Proxy)
+	}
+	if env := *e.fleet.env.Load(); env["http_proxy"] != want.Proxy.HTTP {
+		t.Errorf("downloads: %v", env)
+	}
+	if rel, _ := w.operator(); rel.Chart.Repository != "oci://m.example/charts" {
+		t.Errorf("charts come from %s", rel.Chart.Repository)
+	}
+}
+
 func TestRegistriesRefusesWhatIsNoCertificate(t *testing.T) {
 	w := clusterWith(t, "  groups: [{name: gpus}]\n  kubernetes: {registries: {configs: {r: {tls: {ca_file: certs/ca.pem}}}}}\n")
-	e := &Engine{want: w, settings: Settings{Secret: func(string) {}}}
+	e := &Engine{want: w, settings: Settings{Secret: func(string) {}, Read: readPlace}, fleet: newFleet(nil, nil, nil)}
 	if err := e.resolve(); err == nil || !strings.Contains(err.Error(), "ca_file is neither a path on the machines nor PEM") {
 		t.Errorf("%v", err)
 	}
 }
+
+// readPlace reads a secret where it is, whatever it is for.
+func readPlace(s config.Secret, _ string) (string, error) { return s.Read() }
 
 // envHost keeps the variables of the last command.
 type envHost struct {
@@ -167,7 +228,7 @@ func TestDownloadsGoThroughTheProxy(t *testing.T) {
 	w := clusterWith(t, "  groups: [{name: gpus}]\n")
 	h := &envHost{}
 	f := newFleet(w.machines, nil, nil)
-	f.env = downloadEnv(config.Proxy{HTTP: "http://p:1", No: "10.0.0.0/8"})
+	f.setEnv(downloadEnv(config.Proxy{HTTP: "http://p:1", No: "10.0.0.0/8"}))
 	m := f.on("gpu-1")
 	m.host = h
 	if _, err := m.Run(t.Context(), remote.Cmd{Env: map[string]string{"TOKEN": "x"}}); err != nil {

@@ -64,12 +64,13 @@ func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
 	if v := w.config.Spec.GPU.Toolkit.Version; v != "" {
 		t.Version = v
 	}
-	if base := strings.TrimRight(w.config.Spec.Sources.Packages, "/"); base != "" {
+	packages := sourceOf(w.config.Spec.Sources.Packages)
+	if base := strings.TrimRight(packages.URL, "/"); base != "" {
 		t.Repository, t.KeyURL = base+"/stable/deb", base+"/gpgkey"
 	}
 	return nvidia.Want{
 		Machine: m.Name, DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
-		Driver:  w.driver(m),
+		Driver: w.driver(m), Packages: packages, Key: w.key,
 		Toolkit: nvidia.Toolkit{Version: t.Version, Repository: t.Repository, KeyURL: t.KeyURL, KeyFingerprint: t.KeyFingerprint},
 	}
 }
@@ -84,19 +85,20 @@ func (w wanted) driver(m inventory.Machine) nvidia.Driver {
 	if d.Branch == "" {
 		d.Branch = pin.Branch
 	}
-	if base := strings.TrimRight(w.config.Spec.Sources.Packages, "/"); base != "" {
+	if base := strings.TrimRight(w.config.Spec.Sources.Packages.URL, "/"); base != "" {
 		d.Repository = base + "/cuda/repos"
 	}
 	return d
 }
 
 func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
-	spec := w.config.Spec.Kubernetes
+	spec, proxy := w.config.Spec.Kubernetes, w.config.Spec.Proxy
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
-		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s,
+		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
 		NodeIP: a.NodeIP, ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir,
-		ImageMirror: w.config.Spec.Sources.Images, Proxy: k3s.Proxy(w.config.Spec.Proxy), Secrets: w.secrets,
+		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
+		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
 		Unproven: m.Role == inventory.Agent && len(nvidia.GPUs(s.facts[m.Name])) > 0,
 	}
 	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
@@ -129,8 +131,8 @@ func (w wanted) operator() (charts.Release, []string) {
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}
-	if sources.Charts != "" {
-		rel.Chart.Repository = sources.Charts
+	if sources.Charts.URL != "" {
+		rel.Chart.Repository = sources.Charts.URL
 	}
 	// Another operator that is there already stays as it is, see foreignOperator.
 	rel.Owner, rel.Adopt = w.owner, false
@@ -159,6 +161,6 @@ func (w wanted) probe(m inventory.Machine) host.Request {
 	_, beside, _ := w.registries()
 	return host.Request{
 		DataDir: m.DataDir, Key: w.key,
-		Files: k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside}),
+		Files: append(nvidia.Paths(), k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside})...),
 	}
 }

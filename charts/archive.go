@@ -153,11 +153,17 @@ func parseIndex(text []byte) (*repo.IndexFile, error) {
 }
 
 func (r *Releaser) pullOCI(c Chart) ([]byte, error) {
-	client, err := registry.NewClient(registry.ClientOptHTTPClient(r.http), registry.ClientOptWriter(io.Discard))
+	options := []registry.ClientOption{registry.ClientOptHTTPClient(r.http), registry.ClientOptWriter(io.Discard)}
+	base := strings.TrimPrefix(strings.TrimSuffix(c.Repository, "/"), "oci://")
+	if host, _, _ := strings.Cut(base, "/"); r.login.Username != "" && host == r.login.Host() {
+		// Registries often give out a token at another place for it.
+		options = append(options, registry.ClientOptBasicAuth(r.login.Username, r.login.Password))
+	}
+	client, err := registry.NewClient(options...)
 	if err != nil {
 		return nil, err
 	}
-	ref := strings.TrimPrefix(strings.TrimSuffix(c.Repository, "/"), "oci://") + "/" + c.Name + ":" + strings.ReplaceAll(c.Version, "+", "_")
+	ref := base + "/" + c.Name + ":" + strings.ReplaceAll(c.Version, "+", "_")
 	result, err := client.Pull(ref)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"helm.sh/helm/v3/pkg/registry"
+
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // serveOCI serves an archive as Helm pushes it to a registry: a manifest of two
@@ -73,6 +75,36 @@ func TestFetchFromARegistry(t *testing.T) {
 	ch.SHA256 = strings.Repeat("0", 64)
 	if _, err := c.fetch(background(t), ch); err == nil {
 		t.Error("a registry that is gone served another digest")
+	}
+}
+
+// TestFetchLogsInAtARegistry: registries hand nothing to strangers.
+func TestFetchLogsInAtARegistry(t *testing.T) {
+	repo := serveTiny(t)
+	c := newCluster(t)
+	first, err := c.fetch(background(t), tinyRelease(repo).Chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := serveOCI(t, "tiny", "1.0.0", first.bytes)
+	inner := open.Config.Handler
+	s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "bob" || password != "hush" {
+			w.Header().Set("WWW-Authenticate", `Basic realm="test"`)
+			w.WriteHeader(http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(s.Close)
+	c.http, c.cache = s.Client(), t.TempDir()
+	ch := Chart{Name: "tiny", Version: "1.0.0", Repository: "oci://" + strings.TrimPrefix(s.URL, "https://") + "/charts", SHA256: repo.sum}
+	if _, err := c.fetch(background(t), ch); err == nil {
+		t.Fatal("a stranger was let in")
+	}
+	c.login = source.Source{URL: ch.Repository, Username: "bob", Password: "hush"}
+	if got, err := c.fetch(background(t), ch); err != nil || digest(got.bytes) != repo.sum {
+		t.Errorf("pulled %d bytes, %v", len(got.bytes), err)
 	}
 }
 

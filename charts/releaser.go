@@ -12,12 +12,15 @@ import (
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // Releaser brings Helm releases to the wanted state. It is safe for use by one
 // goroutine at a time per release.
 type Releaser struct {
 	http  *http.Client
+	login source.Source
 	cache string
 	now   func() time.Time
 	every time.Duration
@@ -40,12 +43,14 @@ type Options struct {
 	CacheDir string
 	// HTTP fetches indexes and archives; nil is a client with a time-out and the environment's proxies.
 	HTTP *http.Client
+	// Source is how to log in at the registry of charts (oci://), where HTTP alone does not do.
+	Source source.Source
 }
 
 // New makes a Releaser for the cluster behind config, which may carry its own
 // dialler. Nothing is contacted and no client of Helm built before the first use.
 func New(config *rest.Config, o Options) *Releaser {
-	r := &Releaser{http: o.HTTP, cache: o.CacheDir, now: time.Now, every: 2 * time.Second}
+	r := &Releaser{http: o.HTTP, login: o.Source, cache: o.CacheDir, now: time.Now, every: 2 * time.Second}
 	if r.http == nil {
 		r.http = &http.Client{Timeout: 5 * time.Minute}
 	}

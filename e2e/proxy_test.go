@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"encoding/base64"
 	"io"
 	"net"
 	"net/http"
@@ -24,7 +25,8 @@ type httpProxy struct {
 	paths []string
 }
 
-// startProxy listens beside the mirror, where machines reach it.
+// startProxy listens beside the mirror, where machines reach it. It wants a login
+// whose letters mean something in URLs and to shells.
 func startProxy(t *testing.T, mirror string) *httpProxy {
 	t.Helper()
 	at, err := url.Parse(mirror)
@@ -38,6 +40,11 @@ func startProxy(t *testing.T, mirror string) *httpProxy {
 	p := &httpProxy{url: "http://" + l.Addr().String()}
 	forward := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.Host = r.In.Host }}
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Proxy-Authorization") != "Basic "+base64.StdEncoding.EncodeToString([]byte("proxy@lab:it's secret")) {
+			w.Header().Set("Proxy-Authenticate", `Basic realm="lab"`)
+			http.Error(w, "log in", http.StatusProxyAuthRequired)
+			return
+		}
 		p.mu.Lock()
 		p.paths = append(p.paths, r.URL.Path)
 		p.mu.Unlock()
@@ -82,7 +89,7 @@ func (p *httpProxy) asked(word string) bool {
 }
 
 // TestProxy: what a machine downloads comes through the proxy of gpuctl.yaml:
-// k3s, packages, images.
+// k3s, packages, images. The proxy wants a login.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "proxy")
@@ -90,8 +97,11 @@ func TestProxy(t *testing.T) {
 	p := startProxy(t, s.Lab.Sources()["k3s"])
 	s.Write(scene.Cluster{
 		Members: []scene.Member{{Machine: m, GPUs: 1}},
-		Spec:    map[string]any{"proxy": map[string]any{"http": p.url, "https": p.url}},
+		Spec: map[string]any{"proxy": map[string]any{
+			"http": p.url, "https": p.url, "username": "proxy@lab", "password": map[string]any{"env": "PROXY_PASSWORD"},
+		}},
 	})
+	s.Env = []string{"PROXY_PASSWORD=it's secret"}
 	s.Must(0, "apply")
 	proven(t, s, map[string]int{m.Name: 1})
 	for what, word := range map[string]string{"k3s": "/k3s", "the key of the packages": "gpgkey", "package lists": "InRelease", "packages": ".deb", "images": "/v2/"} {

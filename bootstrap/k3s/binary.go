@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // DefaultSource is where k3s publishes its releases.
@@ -18,6 +20,7 @@ const DefaultSource = "https://github.com/k3s-io/k3s/releases/download"
 // download names one binary.
 type download struct {
 	url, list, name, staged, sum string
+	mirror                       source.Source
 }
 
 func downloadOf(w Want, arch string) download {
@@ -32,7 +35,7 @@ func downloadOf(w Want, arch string) download {
 	base := source + "/" + strings.ReplaceAll(w.Version, "+", "%2B")
 	return download{
 		url: base + "/" + name, list: base + "/sha256sum-" + arch + ".txt", name: name,
-		staged: stagedPath(w), sum: strings.ToLower(w.SHA256),
+		staged: stagedPath(w), sum: strings.ToLower(w.SHA256), mirror: w.Mirror,
 	}
 }
 
@@ -63,7 +66,9 @@ func downloadAction(w Want, s Seen, a Access, reason string) plan.Action {
 func (d download) apply(ctx context.Context, a Access, proxy Proxy, say plan.Say) error {
 	say("downloading %s", d.url)
 	cmd := d.command("network", nil)
-	cmd.Env = proxy.env()
+	env := proxy.env()
+	maps.Copy(env, cmd.Env)
+	cmd.Env = env
 	_, err := a.On.Run(ctx, cmd)
 	code := remote.ExitCode(err)
 	if code != 41 && code != 42 {
@@ -72,7 +77,7 @@ func (d download) apply(ctx context.Context, a Access, proxy Proxy, say plan.Say
 	say("the machine cannot download (%v); sending the binary from here", err)
 	fetch := a.Fetch
 	if fetch == nil {
-		fetch = fetchHTTP
+		fetch = fetchFrom(d.mirror)
 	}
 	if d.sum == "" {
 		if d.sum, err = d.listed(ctx, fetch); err != nil {
@@ -92,6 +97,7 @@ func (d download) command(from string, stdin io.Reader) remote.Cmd {
 	return remote.Cmd{
 		Name: "download k3s", Script: downloadScript, Sudo: true, Timeout: 18 * time.Minute,
 		Args: []string{d.staged, d.url, d.sum, d.list, d.name, from}, Stdin: stdin,
+		Env: d.mirror.Env(), Secrets: d.mirror.Secrets(),
 	}
 }
 
@@ -133,18 +139,25 @@ func (p Proxy) env() map[string]string {
 	return env
 }
 
-func fetchHTTP(ctx context.Context, url string) (io.ReadCloser, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return nil, err
+// fetchFrom downloads to this computer.
+func fetchFrom(mirror source.Source) func(context.Context, string) (io.ReadCloser, error) {
+	return func(ctx context.Context, url string) (io.ReadCloser, error) {
+		client, err := mirror.Client(0)
+		if err != nil {
+			return nil, err
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode != http.StatusOK {
+			_ = res.Body.Close() // the status is the error
+			return nil, fmt.Errorf("%s: %s", url, res.Status)
+		}
+		return res.Body, nil
 	}
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode != http.StatusOK {
-		_ = res.Body.Close() // the status is the error
-		return nil, fmt.Errorf("%s: %s", url, res.Status)
-	}
-	return res.Body, nil
 }

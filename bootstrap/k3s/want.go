@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // Paths of k3s's own and of the files this package lays beside them.
@@ -58,6 +59,8 @@ type Want struct {
 	SHA256 string
 	// Source is the base URL of releases; <Source>/<version>/k3s is fetched.
 	Source string
+	// Mirror is how to be let into Source.
+	Mirror source.Source
 	// ServerURL is "https://host:6443" of a server to join; empty on the first server only.
 	ServerURL string
 	// AgentToken is the token agents must have, where it is already known; drift shows then.

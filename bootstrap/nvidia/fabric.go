@@ -90,7 +90,7 @@ func fabricAction(want Want, seen host.Facts, c course, on remote.Runner) (plan.
 		Changes: []string{change},
 		Needs:   []string{DriverID(want.Machine), RebootID(want.Machine)}, Timeout: 40 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
-			key, err := sourceKey(ctx, on, p.Source, say)
+			key, err := sourceKey(ctx, on, want.Packages, p.Source, say)
 			if err == nil {
 				say("installing %s", p.FabricManager)
 				err = host.Transaction{

@@ -13,6 +13,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // Files that gpuctl owns for the driver.
@@ -57,7 +58,7 @@ func driverAction(want Want, seen host.Facts, c course, on remote.Runner) plan.A
 		Needs:   []string{want.Machine + "/host-kernel", want.Machine + "/host-holds"},
 		Barrier: true, Consent: plan.ConsentDriver, Timeout: 55 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
-			stdin, err := sourceKey(ctx, on, p.Source, say)
+			stdin, err := sourceKey(ctx, on, want.Packages, p.Source, say)
 			if err != nil {
 				return fmt.Errorf("installing driver %d: %w", c.choice.Branch, err)
 			}
@@ -84,12 +85,12 @@ func driverTransaction(c course, key io.Reader) host.Transaction {
 
 // sourceKey is the checked key of a repository, nothing where the machine has
 // the repository already.
-func sourceKey(ctx context.Context, on remote.Runner, s Source, say plan.Say) (io.Reader, error) {
+func sourceKey(ctx context.Context, on remote.Runner, mirror source.Source, s Source, say plan.Say) (io.Reader, error) {
 	if s.Repository == "" {
 		return nil, nil
 	}
 	say("fetching the key of %s", s.Repository)
-	key, err := fetchKey(ctx, on, Toolkit{KeyURL: s.KeyURL, KeyFingerprint: s.KeyFingerprint})
+	key, err := fetchKey(ctx, on, mirror, Toolkit{KeyURL: s.KeyURL, KeyFingerprint: s.KeyFingerprint})
 	if err != nil {
 		return nil, err
 	}

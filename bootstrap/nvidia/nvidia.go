@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // Driver modes of gpuctl.yaml.
@@ -33,6 +34,10 @@ type Want struct {
 	Mode    string
 	Driver  Driver
 	Toolkit Toolkit
+	// Packages is the mirror of package repositories, and how to be let in.
+	Packages source.Source
+	// Key is the key of the probe, by which drift of files shows.
+	Key string
 	// DataDir is where k3s keeps its data; empty means host.DefaultDataDir.
 	DataDir string
 }

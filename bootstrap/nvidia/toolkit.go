@@ -11,6 +11,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // Files that gpuctl owns for the toolkit's repository.
@@ -56,6 +57,12 @@ func Plan(want Want, seen host.Facts, on remote.Runner) []plan.Action {
 		a.Needs = append(a.Needs, after...)
 		actions = append(actions, a)
 	}
+	if access := planAccess(want, seen, on); len(access) > 0 {
+		for i := range actions {
+			actions[i].Needs = append(actions[i].Needs, AccessID(want.Machine))
+		}
+		actions = append(access, actions...)
+	}
 	if a, ok := runtimeAction(want, seen, reason != "", on); ok {
 		actions = append(actions, a)
 	}
@@ -99,7 +106,7 @@ func toolkitAction(want Want, reason string, on remote.Runner) plan.Action {
 		Timeout: 30 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			say("fetching the key of %s", t.Repository)
-			key, err := fetchKey(ctx, on, t)
+			key, err := fetchKey(ctx, on, want.Packages, t)
 			if err != nil {
 				return fmt.Errorf("installing NVIDIA Container Toolkit %s: %w", version, err)
 			}
@@ -145,14 +152,19 @@ func pinned(version string) []string {
 
 // fetchKey lets the machine fetch the key, as it must reach the repository
 // anyway, and checks it here: no gpg is needed on the machine.
-func fetchKey(ctx context.Context, on remote.Runner, t Toolkit) ([]byte, error) {
+func fetchKey(ctx context.Context, on remote.Runner, mirror source.Source, t Toolkit) ([]byte, error) {
 	res, err := on.Run(ctx, remote.Cmd{
 		Name: "fetch package key", Script: fetchScript, Args: []string{t.KeyURL}, Timeout: 2 * time.Minute, MaxOutput: 64 << 10,
+		Env: mirror.Env(), Secrets: mirror.Secrets(),
 	})
+	text := res.Stdout
+	if remote.ExitCode(err) == 41 { // no program there that can log in
+		text, err = mirror.Get(ctx, t.KeyURL, 64<<10)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("fetching %s on the machine: %w", t.KeyURL, err)
 	}
-	key, err := PinnedKey(res.Stdout, t.KeyFingerprint)
+	key, err := PinnedKey(text, t.KeyFingerprint)
 	if err != nil {
 		return nil, fmt.Errorf("checking %s: %w", t.KeyURL, err)
 	}

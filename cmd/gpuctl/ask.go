@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 
@@ -94,30 +93,36 @@ func untrusted(machine sshconn.Info, why string) error {
 }
 
 func (a asker) fetch() (string, error) {
-	switch {
-	case a.ref.Env != "":
-		if password := os.Getenv(a.ref.Env); password != "" {
-			return password, nil
-		}
-		return "", usagef("spec.ssh.sudoPassword: the environment variable %s is empty", a.ref.Env)
-	case a.ref.File != "":
-		data, err := os.ReadFile(a.ref.File)
-		if err != nil {
-			return "", usagef("spec.ssh.sudoPassword: %w", err)
-		}
-		return strings.TrimRight(string(data), "\r\n"), nil
+	if a.ref.Prompt && a.app.terminal.in {
+		return a.prompt("sudo password", "the sudo password")
 	}
-	if !a.app.terminal.in {
-		return "", usagef("spec.ssh.sudoPassword: prompt needs a terminal; use env or file")
-	}
-	password, err := a.app.readPassword("sudo password: ")
+	password, err := a.ref.Read()
 	if err != nil {
-		return "", fmt.Errorf("asking for the sudo password: %w", err)
-	}
-	if password == "" {
-		return "", errors.New("asking for the sudo password: none was given")
+		return "", usagef("spec.ssh.sudoPassword: %w", err)
 	}
 	return password, nil
+}
+
+// read fetches a secret that stands at a field of gpuctl.yaml.
+func (a asker) read(s config.Secret, field string) (string, error) {
+	if !s.Prompt || !a.app.terminal.in {
+		return s.Read()
+	}
+	a.state.mu.Lock()
+	defer a.state.mu.Unlock()
+	return a.prompt(field, field)
+}
+
+// prompt asks on the terminal; what names the secret in errors.
+func (a asker) prompt(question, what string) (string, error) {
+	secret, err := a.app.readPassword(question + ": ")
+	if err != nil {
+		return "", fmt.Errorf("asking for %s: %w", what, err)
+	}
+	if secret == "" {
+		return "", fmt.Errorf("asking for %s: none was given", what)
+	}
+	return secret, nil
 }
 
 // passphrase opens a locked key file; without a terminal it stays locked.

@@ -92,7 +92,7 @@ func newEngine(d engineDeps) (Engine, error) {
 	dialer := sshconn.NewDialer(dialOptions(d))
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
-		Secret: d.Secret, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
+		Secret: d.Secret, Read: d.Ask.read, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
 		ChartCache: filepath.Join(d.State.Path(), "charts"),
 	})
 	if err != nil {

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net/netip"
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -30,6 +29,7 @@ func (c *Config) check(d *decoder) {
 	k.gpu(s.GPU)
 	k.pluginDocuments(s)
 	k.sources(s.Sources)
+	k.twice(s)
 	k.references(s)
 	k.proxy(s.Proxy)
 	k.where(s)
@@ -71,16 +71,19 @@ func (k checker) ssh(s SSH) {
 
 func (k checker) secret(s Secret, field string) {
 	given := 0
-	for _, set := range []bool{s.Env != "", s.File != "", s.Prompt} {
+	for _, set := range []bool{s.Env != "", s.File != "", s.Prompt, s.Descriptor != 0} {
 		if set {
 			given++
 		}
 	}
 	if given != 1 {
-		k.problem(field, "says where the secret is: exactly one of env, file, prompt")
+		k.problem(field, "says where the secret is: exactly one of env, file, prompt, descriptor")
 	}
 	k.match(k.env, s.Env, field+".env", "the name of an environment variable, not the secret itself")
 	k.match(k.file, s.File, field+".file", "a path without control characters")
+	if d := s.Descriptor; d != 0 && (d < 3 || d > 1023) {
+		k.problem(field+".descriptor", "%d is no descriptor for a secret (3 to 1023)", d)
+	}
 }
 
 const (
@@ -170,24 +173,6 @@ func (k checker) gpu(g GPU) {
 	k.match(k.version, g.Toolkit.Version, "spec.gpu.toolkit.version", "a package version such as 1.20.2-1")
 	k.match(k.version, g.Operator.Version, "spec.gpu.operator.version", "a chart version such as v25.10.1")
 	k.noSecrets(g.Operator.Values, "spec.gpu.operator.values")
-}
-
-func (k checker) sources(s Sources) {
-	for field, value := range map[string]string{"k3s": s.K3s, "packages": s.Packages, "charts": s.Charts, "images": s.Images} {
-		if value == "" {
-			continue
-		}
-		at := "spec.sources." + field
-		u, err := url.Parse(value)
-		switch {
-		case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-			k.problem(at, "must be a http:// or https:// URL")
-		case u.User != nil:
-			k.problem(at, "holds a user or a password; secrets do not stand in this file")
-		case strings.ContainsAny(value, "'\"\\`$ \t\n"):
-			k.problem(at, "holds a quote, a space or a '$'")
-		}
-	}
 }
 
 func (k checker) dataDir(dir, field string) {

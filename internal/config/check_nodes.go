@@ -98,26 +98,15 @@ func (k checker) registries(r map[string]any) {
 	}
 }
 
-func (k checker) proxy(p Proxy) {
-	for name, value := range map[string]string{"http": p.HTTP, "https": p.HTTPS} {
-		if value == "" {
-			continue
-		}
-		at := "spec.proxy." + name
-		u, err := url.Parse(value)
-		switch {
-		case err != nil || u.Host == "" || (u.Scheme != "http" && u.Scheme != "https"):
-			k.problem(at, "must be a http:// or https:// URL, such as http://10.0.0.1:3128")
-		case u.User != nil:
-			k.problem(at, "holds a user or a password; secrets do not stand in this file")
-		case strings.ContainsAny(value, "'\"\\`$ \t\n"):
-			k.problem(at, "holds a quote, a space or a '$'")
-		}
+// twice refuses credentials of one registry in two places.
+func (k checker) twice(s *Spec) {
+	images := s.Sources.Images
+	u, err := url.Parse(images.URL)
+	if err != nil || (images.Username == "" && images.CAFile == "") {
+		return
 	}
-	if p.No != "" && !regexp.MustCompile(`^[A-Za-z0-9.,:/*_\[\]-]+$`).MatchString(p.No) {
-		k.problem("spec.proxy.no", "%q is no list of hosts and networks separated by commas, without spaces", p.No)
-	}
-	if p.No != "" && p.HTTP == "" && p.HTTPS == "" {
-		k.problem("spec.proxy.no", "stands without http and https")
+	configs, _ := s.Kubernetes.Registries["configs"].(map[string]any)
+	if _, there := configs[u.Host]; there {
+		k.problem("spec.sources.images", "%s stands in spec.kubernetes.registries.configs too: say in one place how to log in", u.Host)
 	}
 }

@@ -76,6 +76,11 @@ type Secret struct {
 	File string `yaml:"file,omitempty"`
 	// Prompt asks on the terminal.
 	Prompt bool `yaml:"prompt,omitempty"`
+	// Descriptor is the number of an open file descriptor from which the secret is read to its end, once; 3 or more.
+	Descriptor int `yaml:"descriptor,omitempty" jsonschema:"minimum=3"`
+
+	// text is the secret itself, see Config.Resolved.
+	text string
 }
 
 // Kubernetes is what k3s should be.
@@ -92,7 +97,7 @@ type Kubernetes struct {
 	Disable []string `yaml:"disable,omitempty" jsonschema:"enum=coredns,enum=servicelb,enum=traefik,enum=local-storage,enum=metrics-server,enum=runtimes"`
 	// Config are further k3s configuration keys, per role.
 	Config K3sConfig `yaml:"config,omitempty"`
-	// Registries is the content of k3s's registries.yaml. A secret is {env: NAME} or {file: PATH}; such a reference in a tls path (ca_file, cert_file, key_file) lays its content on the machines.
+	// Registries is the content of k3s's registries.yaml. A secret is {env: NAME}, {file: PATH}, {prompt: true} or {descriptor: N}; such a reference in a tls path (ca_file, cert_file, key_file) lays its content on the machines.
 	Registries map[string]any `yaml:"registries,omitempty"`
 	// Existing is a cluster that gpuctl did not make.
 	Existing *Existing `yaml:"existing,omitempty" gpuctl:"later"`
@@ -236,26 +241,4 @@ type Terraform struct {
 	Dir string `yaml:"dir" jsonschema:"required"`
 	// Output is the output's name; empty means gpuctl.
 	Output string `yaml:"output,omitempty" jsonschema:"default=gpuctl"`
-}
-
-// Sources are mirrors, for machines without a way to the upstream places.
-type Sources struct {
-	// K3s replaces https://github.com/k3s-io/k3s/releases/download.
-	K3s string `yaml:"k3s,omitempty"`
-	// Packages replaces https://nvidia.github.io/libnvidia-container; below cuda/repos it holds what https://developer.download.nvidia.com/compute/cuda/repos does, for drivers.
-	Packages string `yaml:"packages,omitempty"`
-	// Charts replaces https://helm.ngc.nvidia.com/nvidia.
-	Charts string `yaml:"charts,omitempty"`
-	// Images is a registry that mirrors every upstream registry under its host name.
-	Images string `yaml:"images,omitempty"`
-}
-
-// Proxy is the HTTP proxy through which the machines download: k3s, its containerd, packages.
-type Proxy struct {
-	// HTTP is the proxy for http:// URLs.
-	HTTP string `yaml:"http,omitempty"`
-	// HTTPS is the proxy for https:// URLs.
-	HTTPS string `yaml:"https,omitempty"`
-	// No are hosts and networks reached without it, comma separated.
-	No string `yaml:"no,omitempty"`
 }

@@ -21,7 +21,8 @@ const maxDepth = 64
 
 // Load reads and checks the file at path. Relative paths in it start at its
 // directory and ~ is the home directory. A wrong file is an *InvalidError; a
-// missing one wraps fs.ErrNotExist.
+// missing one wraps fs.ErrNotExist. Programs started from now on do not inherit
+// the descriptors of secrets.
 func Load(path string) (Config, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -43,6 +44,11 @@ func Load(path string) (Config, error) {
 		home = "" // only ~ needs it, and then the path fails where it is opened
 	}
 	c.resolvePaths(filepath.Dir(path), home)
+	c.eachSecret(func(s Secret) {
+		if s.Descriptor != 0 {
+			keep(s.Descriptor)
+		}
+	})
 	return c, nil
 }
 
@@ -143,12 +149,17 @@ func (c *Config) resolvePaths(dir, home string) {
 	if s.MachinesFrom != nil && s.MachinesFrom.Terraform != nil {
 		fix(&s.MachinesFrom.Terraform.Dir)
 	}
-	_ = s.mapReferences(func(r Secret, _ string) (any, error) {
-		if r.File == "" {
-			return map[string]any{"env": r.Env}, nil
+	for _, p := range s.secrets() {
+		if *p.secret != nil {
+			fix(&(*p.secret).File)
 		}
+	}
+	for _, src := range s.Sources.all() {
+		fix(&src.CAFile)
+	}
+	_ = s.mapReferences(func(r Secret, _ string) (any, error) {
 		fix(&r.File)
-		return map[string]any{"file": r.File}, nil
+		return r.written(), nil
 	}) // it never fails
 	if strings.ContainsAny(s.Set, `/\`) || strings.HasSuffix(s.Set, ".yaml") {
 		fix(&s.Set)

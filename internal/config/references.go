@@ -2,13 +2,12 @@ package config
 
 import (
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 )
 
 // A reference stands in a map that is only passed on (k3s keys, registries,
-// Helm values) where a secret would: {env: NAME} or {file: PATH}.
+// Helm values) where a secret would: {env: NAME}, {file: PATH}, {prompt: true} or
+// {descriptor: N}.
 //
 // In config.server, config.agent and registries any value may be one. In Helm
 // values only those under the name of a secret are: a chart may have keys called
@@ -22,27 +21,22 @@ func reference(v any) (s Secret, ok bool) {
 	}
 	env, isEnv := m["env"].(string)
 	file, isFile := m["file"].(string)
-	return Secret{Env: env, File: file}, isEnv || isFile
+	prompt, isPrompt := m["prompt"].(bool)
+	number, isNumber := m["descriptor"].(int64)
+	return Secret{Env: env, File: file, Prompt: prompt, Descriptor: int(number)}, isEnv || isFile || isPrompt || isNumber
 }
 
-// Read returns the secret of an environment variable or a file, without the
-// newline at its end. The error names the place, never the value.
-func (s Secret) Read() (string, error) {
-	if s.Env != "" {
-		if v := os.Getenv(s.Env); v != "" {
-			return v, nil
-		}
-		return "", fmt.Errorf("the environment variable %s is empty", s.Env)
+// written is a reference as it stands in a map.
+func (s Secret) written() map[string]any {
+	switch {
+	case s.File != "":
+		return map[string]any{"file": s.File}
+	case s.Prompt:
+		return map[string]any{"prompt": true}
+	case s.Descriptor != 0:
+		return map[string]any{"descriptor": int64(s.Descriptor)}
 	}
-	data, err := os.ReadFile(s.File)
-	if err != nil {
-		return "", fmt.Errorf("reading a secret: %w", err)
-	}
-	text := strings.TrimRight(string(data), "\r\n")
-	if text == "" {
-		return "", fmt.Errorf("reading a secret: %s is empty", s.File)
-	}
-	return text, nil
+	return map[string]any{"env": s.Env}
 }
 
 // passed are the maps that may hold references, by field; all says that any
@@ -110,17 +104,41 @@ func (s *Spec) mapReferences(do func(s Secret, field string) (any, error)) error
 }
 
 // Resolved returns the configuration with every reference replaced by the secret
-// that read returns for it. The result must not be printed or kept. All secrets
-// that are not there stand in one *InvalidError.
-func (c Config) Resolved(read func(Secret) (string, error)) (Config, error) {
+// that read returns for it; field says where it stands. Secrets of sources and of
+// the proxy are then to be had by Secret.Text, certificates by Source.CA. Each
+// place is read once, however often it is named. The result must not be printed
+// or kept. All secrets that are not there stand in one *InvalidError.
+func (c Config) Resolved(read func(s Secret, field string) (string, error)) (Config, error) {
 	invalid := &InvalidError{}
-	_ = c.Spec.mapReferences(func(s Secret, field string) (any, error) {
-		text, err := read(s)
+	known := map[Secret]string{}
+	get := func(s Secret, field string) (any, error) {
+		if text, again := known[s]; again {
+			return text, nil
+		}
+		text, err := read(s, field)
 		if err != nil {
 			invalid.Problems = append(invalid.Problems, Problem{Field: field, Message: err.Error()})
+			return "", nil
 		}
+		known[s] = text
 		return text, nil
-	}) // the problems are kept
+	}
+	_ = c.Spec.mapReferences(get) // the problems are kept
+	for _, p := range c.Spec.secrets() {
+		if *p.secret == nil {
+			continue
+		}
+		s := **p.secret
+		text, _ := get(s, p.field)
+		s.text, _ = text.(string)
+		*p.secret = &s
+	}
+	for _, src := range c.Spec.Sources.all() {
+		if err := src.readCA(); err != nil {
+			invalid.Problems = append(invalid.Problems, Problem{Field: "spec.sources." + src.key + ".caFile", Message: err.Error()})
+		}
+	}
+	invalid.Problems = append(invalid.Problems, c.Spec.untakable()...)
 	if len(invalid.Problems) > 0 {
 		return Config{}, invalid
 	}
@@ -131,18 +149,29 @@ func (c Config) Resolved(read func(Secret) (string, error)) (Config, error) {
 // configuration: programs that gpuctl starts must not inherit them.
 func (c Config) SecretEnv() []string {
 	var names []string
-	add := func(s Secret, _ string) (any, error) {
+	c.eachSecret(func(s Secret) {
 		if s.Env != "" {
 			names = append(names, s.Env)
 		}
-		return nil, nil
-	}
-	if p := c.Spec.SSH.SudoPassword; p != nil {
-		_, _ = add(*p, "")
-	}
-	c.Spec.visitReferences(add)
+	})
 	slices.Sort(names)
 	return slices.Compact(names)
+}
+
+// eachSecret calls do for every place of a secret that the file names.
+func (c Config) eachSecret(do func(Secret)) {
+	if p := c.Spec.SSH.SudoPassword; p != nil {
+		do(*p)
+	}
+	for _, p := range c.Spec.secrets() {
+		if *p.secret != nil {
+			do(**p.secret)
+		}
+	}
+	c.Spec.visitReferences(func(s Secret, _ string) (any, error) {
+		do(s)
+		return nil, nil
+	})
 }
 
 // visitReferences calls do, which never fails, for every reference of the file.

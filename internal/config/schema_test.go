@@ -57,6 +57,10 @@ func generate() ([]byte, error) {
 		number := &jsonschema.Schema{Type: "integer", Minimum: "2"}
 		property.OneOf, property.Ref = []*jsonschema.Schema{number, {Ref: property.Ref}}, ""
 	}
+	for _, name := range []string{"k3s", "packages", "charts", "images"} { // the URL alone will do
+		property, _ := s.Definitions["Sources"].Properties.Get(name)
+		property.OneOf, property.Ref = []*jsonschema.Schema{{Type: "string"}, {Ref: property.Ref}}, ""
+	}
 	s.ID = "https://gpuctl.dev/schema/v1alpha1/cluster.json"
 	s.Title = "gpuctl.yaml"
 	data, err := json.MarshalIndent(s, "", "  ")

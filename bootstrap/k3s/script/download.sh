@@ -1,15 +1,17 @@
 # Fetches the k3s binary to a staging name, verified before it may be executed.
 # $1 staging path  $2 URL of the binary  $3 sha256 or empty  $4 URL of the checksum list
 # $5 name in the list ("k3s", "k3s-arm64")  $6 "stdin" when the binary comes on standard input
-# Exit codes: 41 no curl or wget, 42 download failed, 43 no checksum, 44 checksum differs.
+# $GPUCTL_AUTHORIZATION the value of that header, $GPUCTL_CA certificates of the source; empty for none.
+# Exit codes: 41 no curl or wget that can do it, 42 download failed, 43 no checksum, 44 checksum differs.
 set -eu
 umask 077
 staged=$1 url=$2 sum=$3 list=$4 name=$5 from=${6:-network}
 part=$staged.part
+login=/dev/null
 
 fetch() {
   if command -v curl >/dev/null 2>&1; then
-    curl -fsSL --connect-timeout 20 --speed-limit 1024 --speed-time 60 --retry 3 "$@"
+    curl -K "$login" -fsSL --connect-timeout 20 --speed-limit 1024 --speed-time 60 --retry 3 "$@"
   else
     return 41
   fi
@@ -28,6 +30,19 @@ matches() { [ -f "$1" ] && [ "$(sha256sum "$1" | cut -d ' ' -f 1)" = "$sum" ]; }
 if [ "$from" = network ] && ! command -v curl >/dev/null 2>&1 && ! command -v wget >/dev/null 2>&1; then
   echo "neither curl nor wget is installed" >&2
   exit 41
+fi
+if [ "$from" = network ] && [ -n "${GPUCTL_AUTHORIZATION:-}${GPUCTL_CA:-}" ]; then
+  # wget would send a login on to wherever it is redirected.
+  command -v curl >/dev/null 2>&1 || { echo "curl is not installed, and the source asks for a login or has certificates of its own" >&2; exit 41; }
+  hidden=$(mktemp -d)
+  trap 'rm -rf "$hidden"' EXIT
+  login=$hidden/curl
+  : >"$login"
+  if [ -n "${GPUCTL_CA:-}" ]; then
+    printf '%s\n' "$GPUCTL_CA" >"$hidden/ca.pem"
+    printf 'cacert = "%s"\n' "$hidden/ca.pem" >>"$login"
+  fi
+  [ -z "${GPUCTL_AUTHORIZATION:-}" ] || printf 'header = "Authorization: %s"\n' "$GPUCTL_AUTHORIZATION" >>"$login"
 fi
 if [ -z "$sum" ]; then
   sum=$(get "$list" | sed -n "s/^\([0-9a-f]\{64\}\)[ *]*$name\$/\1/p" | head -n 1) || exit 42

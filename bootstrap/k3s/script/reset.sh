@@ -24,6 +24,8 @@ rm -rf /var/log/pods /var/log/containers /etc/cni/net.d/10-flannel.conflist
 # The kubelet's own: its slice, its word to logind about graceful shutdown, its plugins' folder.
 systemctl stop kubepods.slice >/dev/null 2>&1
 rm -f /etc/systemd/logind.conf.d/99-kubelet.conf
+# Logins of a package mirror: a machine that is given back must not keep them.
+rm -f /etc/apt/auth.conf.d/gpuctl.conf /etc/apt/gpuctl-ca.pem /etc/apt/apt.conf.d/51gpuctl-mirror
 rmdir /usr/libexec/kubernetes/kubelet-plugins/volume/exec /usr/libexec/kubernetes/kubelet-plugins/volume \
   /usr/libexec/kubernetes/kubelet-plugins /usr/libexec/kubernetes /etc/systemd/logind.conf.d 2>/dev/null
 rmdir /etc/rancher /var/lib/rancher /etc/cni/net.d /etc/cni 2>/dev/null
