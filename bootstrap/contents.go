@@ -22,8 +22,9 @@ type book struct {
 // operating system to its proof, and the GPU Operator between. It is pure: do
 // is handed on to the actions and used only when they are applied.
 func (w wanted) contents(s sight, do doer) book {
-	b := book{network: chooseNetwork(w.config.Spec.Kubernetes.Network, w.machines, s.facts), out: map[string]bool{}}
+	b := book{network: w.network(s), out: map[string]bool{}}
 	b.findings = append(host.CrossFindings(w.named(s)), w.unlisted(s.cluster.state)...)
+	b.findings = append(b.findings, b.network.findings...)
 	b.findings = append(b.findings, pairFindings(s.pairs, s.exposed, w.machines)...)
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks

@@ -99,7 +99,7 @@ func withGPUs(f *host.Facts, i, n int) {
 // settled turns a machine into what apply leaves: every file in place, k3s running.
 func settled(w wanted, m inventory.Machine, s sight) host.Facts {
 	f := s.facts[m.Name]
-	net := chooseNetwork(w.config.Spec.Kubernetes.Network, w.machines, s.facts)
+	net := w.network(s)
 	f.Sysctls = host.Known(map[string]string{"fs.inotify.max_user_instances": "8192", "fs.inotify.max_user_watches": "524288"})
 	files := map[string]host.File{}
 	put := func(path, mode string, content []byte) {
@@ -120,8 +120,22 @@ func settled(w wanted, m inventory.Machine, s sight) host.Facts {
 	f.Toolkit = host.Known(host.Toolkit{Version: "1.20.0", Runtime: "/usr/bin/nvidia-container-runtime", Binaries: map[string]string{"nvidia-container-runtime": "/usr/bin/nvidia-container-runtime"}})
 	sum, _ := w.set.Checksum("amd64")
 	unit := host.Unit{Active: "active", Sub: "running", Enabled: "enabled"}
-	f.K3s = host.Known(host.K3s{Version: w.kubernetes(), SHA256: sum, Path: k3s.Binary, Units: map[string]host.Unit{want.Unit(): unit}})
+	f.K3s = host.Known(host.K3s{Version: w.kubernetes(), SHA256: sum, Path: k3s.Binary, Units: map[string]host.Unit{want.Unit(): unit}, InForce: inForceText(k3s.Config(want))})
 	return f
+}
+
+// inForceText is what the probe brings back of gpuctl's own configuration.
+func inForceText(text string) map[string]string {
+	out := map[string]string{}
+	for _, line := range strings.Split(text, "\n") {
+		if key, value, ok := strings.Cut(line, ": "); ok && strings.Contains("node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip", key) {
+			out[key] = strings.Trim(value, `"`)
+		}
+	}
+	if strings.Contains(text, "gpuctl.dev/unproven") {
+		out["unproven"] = "yes"
+	}
+	return out
 }
 
 // sightOf makes a sight of fresh machines with the given numbers of GPUs, and no cluster.
@@ -164,9 +178,9 @@ func render(b book) string {
 
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	file := filepath.Join("testdata", name+".golden")
+	file := filepath.Join("testdata", filepath.FromSlash(name)+".golden")
 	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
+		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {

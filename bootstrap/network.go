@@ -1,22 +1,34 @@
 package bootstrap
 
 import (
-	"fmt"
 	"net/netip"
-	"sort"
-	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 )
 
 // Address is where the other machines reach one machine, and why.
 type Address struct {
-	NodeIP     string
+	// NodeIP is the node's address; Second is one of the other family, in a dual-stack cluster.
+	NodeIP, Second string
+	// ExternalIP is a public address: one of an interface, or one that a NAT in front of the machine translates.
 	ExternalIP string
 	Interface  string
-	Reason     string
+	// Reach is the address by which the others reach it: NodeIP, or ExternalIP where no private network is shared.
+	Reach string
+	// Reason says why NodeIP, ExternalReason why ExternalIP.
+	Reason, ExternalReason string
+	mtu                    int
+}
+
+// NodeIPs is what k3s takes as node-ip: both addresses of a dual-stack node.
+func (a Address) NodeIPs() string {
+	if a.Second == "" {
+		return a.NodeIP
+	}
+	return a.NodeIP + "," + a.Second
 }
 
 // Network is the pod network that fits the observed addresses.
@@ -24,198 +36,226 @@ type Network struct {
 	Backend   string
 	Reason    string
 	Addresses map[string]Address
+	// External: nodes reach each other by their external addresses, flannel too.
+	External bool
+	findings []diag.Finding
 }
 
-// candidate is one global IPv4 address of a machine.
-type candidate struct {
-	addr    netip.Addr
-	prefix  netip.Prefix
-	iface   string
-	isRoute bool // on the interface of the default route
+// terrain is what a network is chosen from.
+type terrain struct {
+	want     config.Network
+	dual     bool // a network of each family is asked for
+	machines []inventory.Machine
+	seen     map[string]host.Facts
+	// nodes are the addresses under which machines are nodes already.
+	nodes map[string]inForce
 }
 
-// chooseNetwork picks node addresses and the flannel backend from what was seen.
-// It is pure; machines whose network is unknown get no address.
+// chooseNetwork picks node addresses and the flannel backend from what was
+// seen. It is pure. What is in force stays while it is possible: a cluster's
+// addresses do not change because a machine could not be looked at, left, or
+// has one more interface.
 func chooseNetwork(want config.Network, machines []inventory.Machine, seen map[string]host.Facts) Network {
-	net := Network{Addresses: map[string]Address{}}
-	all := map[string][]candidate{}
-	for _, m := range machines {
-		f, ok := seen[m.Name]
-		if ok && f.Network.Has() {
-			all[m.Name] = candidates(f.Network.Value, want.Interface)
-		}
-	}
-	shared, isShared := sharedPrefix(all)
-	public := want.UseAddress == "public"
-	for _, m := range machines {
-		if a, ok := chooseAddress(m, all[m.Name], shared, isShared, public); ok {
-			net.Addresses[m.Name] = a
-		}
-	}
-	net.Backend, net.Reason = chooseBackend(want, net.Addresses)
-	return net
+	return terrain{want: want, machines: machines, seen: seen}.choose()
 }
 
-func chooseAddress(m inventory.Machine, cs []candidate, shared netip.Prefix, isShared, public bool) (Address, bool) {
-	if m.PrivateAddress != "" {
-		for _, c := range cs {
-			if c.addr.String() == m.PrivateAddress {
-				return Address{NodeIP: m.PrivateAddress, Interface: c.iface, ExternalIP: external(m, cs, c), Reason: "privateAddress in gpuctl.yaml"}, true
-			}
-		}
-		return Address{NodeIP: m.PrivateAddress, Reason: "privateAddress in gpuctl.yaml, on no interface of the machine"}, true
+// network is the network of a whole cluster, with what its API says of nodes.
+func (w wanted) network(s sight) Network {
+	t := terrain{
+		want: w.config.Spec.Kubernetes.Network, dual: dualStack(w.config.Spec.Kubernetes.Config.Server["cluster-cidr"]),
+		machines: w.machines, seen: s.facts, nodes: map[string]inForce{},
 	}
-	pick := func(ok func(candidate) bool) (candidate, bool) {
-		for _, c := range cs {
-			if ok(c) {
-				return c, true
-			}
-		}
-		return candidate{}, false
+	for _, n := range s.cluster.state.Nodes {
+		t.nodes[n.Name] = inForce{nodeIP: n.InternalIP, externalIP: n.ExternalIP}
 	}
-	if !public {
-		if c, ok := pick(func(c candidate) bool { return isShared && shared.Contains(c.addr) }); ok {
-			return Address{NodeIP: c.addr.String(), Interface: c.iface, ExternalIP: external(m, cs, c), Reason: "in " + shared.String() + ", the network that all machines share"}, true
-		}
-		if c, ok := pick(func(c candidate) bool { return isPrivate(c.addr) && c.isRoute }); ok {
-			return Address{NodeIP: c.addr.String(), Interface: c.iface, ExternalIP: external(m, cs, c), Reason: "private address of the default route"}, true
-		}
-		if c, ok := pick(func(c candidate) bool { return isPrivate(c.addr) }); ok {
-			return Address{NodeIP: c.addr.String(), Interface: c.iface, ExternalIP: external(m, cs, c), Reason: "the only private address"}, true
-		}
-	}
-	if c, ok := pick(func(c candidate) bool { return !isPrivate(c.addr) }); ok {
-		return Address{NodeIP: c.addr.String(), ExternalIP: c.addr.String(), Interface: c.iface, Reason: "public address, no private one"}, true
-	}
-	if len(cs) > 0 {
-		return Address{NodeIP: cs[0].addr.String(), Interface: cs[0].iface, ExternalIP: external(m, cs, cs[0]), Reason: "the only address"}, true
-	}
-	return Address{}, false
+	return t.choose()
 }
 
-// external is the public address of a machine: one on an interface, else the
-// address it is reached by (1:1 NAT).
-func external(m inventory.Machine, cs []candidate, node candidate) string {
-	for _, c := range cs {
-		if !isPrivate(c.addr) && c.addr != node.addr {
-			return c.addr.String()
-		}
-	}
-	if a, err := netip.ParseAddr(m.Host); err == nil && !isPrivate(a) && m.Jump == "" && a != node.addr {
-		return a.String()
-	}
-	return ""
+// chooser is the state of one choice.
+type chooser struct {
+	terrain
+	all    map[string][]candidate // of known machines, of the chosen family
+	other  map[string][]candidate // of the other family
+	force  map[string]inForce
+	shared netip.Prefix // the private network that all machines are in
+	public bool         // the others reach a machine by its public address
+	net    Network
 }
 
-func chooseBackend(want config.Network, addrs map[string]Address) (backend, reason string) {
-	if want.Backend != "" && want.Backend != "auto" {
-		return want.Backend, "backend in gpuctl.yaml"
-	}
-	for _, a := range addrs {
-		ip, err := netip.ParseAddr(a.NodeIP)
-		if err == nil && !isPrivate(ip) && len(addrs) > 1 {
-			return "wireguard-native", "pod traffic would cross public addresses in clear"
+func (t terrain) choose() Network {
+	c := chooser{terrain: t, all: map[string][]candidate{}, other: map[string][]candidate{}, force: map[string]inForce{}, net: Network{Addresses: map[string]Address{}}}
+	for _, m := range t.machines {
+		if f := t.inForceOf(m.Name); f.nodeIP != "" {
+			c.force[m.Name] = f
+		}
+		if f, ok := t.seen[m.Name]; ok && f.Network.Has() {
+			c.all[m.Name] = candidates(f.Network.Value, t.want.Interface)
 		}
 	}
-	return "vxlan", "all node addresses are private"
+	c.families()
+	c.shared, _ = sharedPrefix(c.all, c.absent())
+	c.public = c.byPublic()
+	for _, m := range t.machines {
+		if a, ok := c.address(m); ok {
+			c.net.Addresses[m.Name] = a
+		}
+	}
+	c.backend()
+	c.findings()
+	return c.net
 }
 
-// candidates lists usable IPv4 addresses, the default route's interface first.
-func candidates(n host.Network, only string) []candidate {
-	var cs []candidate
-	for _, i := range n.Interfaces {
-		if !i.Up || virtual(i.Name) || (only != "" && i.Name != only) {
-			continue
-		}
-		for _, text := range i.Addresses {
-			p, err := netip.ParsePrefix(text)
-			if err != nil || !p.Addr().Is4() || p.Addr().IsLinkLocalUnicast() || p.Addr().IsLoopback() {
-				continue
-			}
-			cs = append(cs, candidate{addr: p.Addr(), prefix: p.Masked(), iface: i.Name, isRoute: i.Name == n.Default4})
+// known says whether the machine's interfaces were seen.
+func (c *chooser) known(name string) bool { _, ok := c.all[name]; return ok }
+
+// absent are node addresses in force of machines whose interfaces were not seen.
+func (c *chooser) absent() []netip.Addr {
+	var out []netip.Addr
+	for _, m := range c.machines {
+		if ip, err := netip.ParseAddr(c.force[m.Name].nodeIP); err == nil && !c.known(m.Name) {
+			out = append(out, ip)
 		}
 	}
-	sort.SliceStable(cs, func(a, b int) bool { return cs[a].isRoute && !cs[b].isRoute })
-	return cs
+	return out
 }
 
-// virtual says whether an interface belongs to containers or overlays.
-func virtual(name string) bool {
-	for _, p := range []string{"lo", "cni", "flannel", "docker", "br-", "veth", "cali", "tunl", "kube-", "virbr", "lxc"} {
-		if strings.HasPrefix(name, p) {
+// byPublic says whether machines reach each other by public addresses: because
+// it is asked for, or because one of several has no other.
+func (c *chooser) byPublic() bool {
+	switch c.want.UseAddress {
+	case "public":
+		return true
+	case "private":
+		return false
+	}
+	if len(c.machines) < 2 {
+		return false
+	}
+	if c.shared.IsValid() {
+		return false
+	}
+	for _, ip := range c.absent() {
+		if !isPrivate(ip) {
+			return true
+		}
+	}
+	for _, m := range c.machines {
+		cs, known := c.all[m.Name]
+		if known && len(cs) > 0 && m.PrivateAddress == "" && !anyPrivate(cs) {
 			return true
 		}
 	}
 	return false
 }
 
-// sharedPrefix finds the private network on which every machine has an address;
-// with several the one with the default routes wins, then the smallest.
-func sharedPrefix(all map[string][]candidate) (netip.Prefix, bool) {
-	votes, routes := map[netip.Prefix]int{}, map[netip.Prefix]int{}
-	for _, cs := range all {
-		once := map[netip.Prefix]bool{}
-		for _, c := range cs {
-			if !isPrivate(c.addr) || once[c.prefix] || c.prefix.Bits() >= 31 {
-				continue
-			}
-			once[c.prefix] = true
-			votes[c.prefix]++
-			if c.isRoute {
-				routes[c.prefix]++
-			}
+// address is the address of one machine: what its owner says, what is in force, what fits.
+func (c *chooser) address(m inventory.Machine) (Address, bool) {
+	cs, known := c.all[m.Name]
+	force, running := c.force[m.Name]
+	if !known {
+		return c.unseen(m, force)
+	}
+	a, ok := c.pick(m, cs)
+	if ok && running && a.NodeIP != force.nodeIP && m.PrivateAddress == "" {
+		if held, there := find(cs, force.nodeIP); there && c.stays(held) {
+			a = held.as("in force already; a new machine would get " + a.NodeIP)
+		} else if !there && c.want.Interface == "" {
+			a.Reason += "; " + force.nodeIP + ", which is in force, is on no interface any more"
 		}
 	}
-	var best netip.Prefix
-	found := false
-	for p, n := range votes {
-		if n < len(all) || len(all) < 2 {
-			continue
+	if !ok {
+		return a, false
+	}
+	a.ExternalIP, a.ExternalReason = c.external(m, a.NodeIP)
+	if a.ExternalIP == "" && a.NodeIP == force.nodeIP {
+		a.ExternalIP, a.ExternalReason = force.externalIP, "in force already"
+	}
+	if c.dual {
+		a.Second = second(c.other[m.Name], a)
+	}
+	c.net.reach(&a, c.public)
+	return a, true
+}
+
+// unseen is the address of a machine whose interfaces could not be seen: what
+// is in force stays in force.
+func (c *chooser) unseen(m inventory.Machine, force inForce) (Address, bool) {
+	const now = "; the machine's interfaces could not be seen"
+	a := Address{
+		NodeIP: force.nodeIP, Second: force.second, ExternalIP: force.externalIP, Interface: force.iface,
+		Reason: "in force already" + now, ExternalReason: "in force already",
+	}
+	if a.NodeIP == "" {
+		a = Address{NodeIP: m.PrivateAddress, Reason: "privateAddress in gpuctl.yaml" + now}
+	}
+	c.net.reach(&a, c.public)
+	return a, a.NodeIP != ""
+}
+
+// reach fills in by which address the others reach a machine.
+func (n *Network) reach(a *Address, public bool) {
+	a.Reach = a.NodeIP
+	if ip, err := netip.ParseAddr(a.NodeIP); public && err == nil && isPrivate(ip) && a.ExternalIP != "" {
+		a.Reach = a.ExternalIP
+	}
+}
+
+// stays says whether an address in force that would not be chosen now is kept:
+// it is of the wanted kind, and no machine that is to join waits for it to change.
+func (c *chooser) stays(held candidate) bool {
+	switch c.want.UseAddress {
+	case "private":
+		if !isPrivate(held.addr) {
+			return false
 		}
-		if !found || routes[p] > routes[best] || (routes[p] == routes[best] && less(p, best)) {
-			best, found = p, true
+	case "public":
+		if isPrivate(held.addr) {
+			return false
 		}
 	}
-	return best, found
-}
-
-func less(a, b netip.Prefix) bool {
-	if a.Bits() != b.Bits() {
-		return a.Bits() > b.Bits()
+	if !c.shared.IsValid() || c.shared.Contains(held.addr) {
+		return true
 	}
-	return a.Addr().Less(b.Addr())
-}
-
-// isPrivate counts RFC 1918, the shared space of carrier NAT (RFC 6598, which
-// some providers use inside) and unique local addresses.
-func isPrivate(a netip.Addr) bool {
-	cgn := netip.MustParsePrefix("100.64.0.0/10")
-	return a.IsPrivate() || cgn.Contains(a)
-}
-
-// sans are the names and addresses the API's certificate must carry beyond k3s's own.
-func sans(m inventory.Machine, a Address, more []string) []string {
-	set := map[string]bool{}
-	var out []string
-	add := func(s string) {
-		if s != "" && !set[s] {
-			set[s] = true
-			out = append(out, s)
+	for _, m := range c.machines {
+		if _, running := c.force[m.Name]; !running && c.known(m.Name) {
+			return false
 		}
 	}
-	if _, err := netip.ParseAddr(m.Host); err == nil || strings.Contains(m.Host, ".") {
-		add(m.Host)
-	}
-	add(a.ExternalIP)
-	for _, s := range more {
-		add(s)
-	}
-	return out
+	return true
 }
 
-func (a Address) String() string {
-	if a.ExternalIP != "" && a.ExternalIP != a.NodeIP {
-		return fmt.Sprintf("%s (external %s)", a.NodeIP, a.ExternalIP)
+// backend chooses flannel's backend. One in force stays unless it would send
+// pod traffic over public addresses in clear.
+func (c *chooser) backend() {
+	open := ""
+	for _, m := range c.machines {
+		ip, err := netip.ParseAddr(c.net.Addresses[m.Name].Reach)
+		if err == nil && !isPrivate(ip) && len(c.machines) > 1 && open == "" {
+			open = m.Name
+		}
 	}
-	return a.NodeIP
+	c.net.External = open != "" && c.public
+	before := c.forcedBackend()
+	switch {
+	case c.want.Backend != "" && c.want.Backend != "auto":
+		c.net.Backend, c.net.Reason = c.want.Backend, "backend in gpuctl.yaml"
+	case open != "":
+		c.net.Backend, c.net.Reason = "wireguard-native", "pod traffic would cross public addresses in clear"
+	case before != "" && before != "vxlan":
+		c.net.Backend, c.net.Reason = before, "in force already"
+	default:
+		c.net.Backend, c.net.Reason = "vxlan", "all node addresses are private"
+		if len(c.machines) == 1 {
+			c.net.Reason = "a machine alone sends no pod traffic to others"
+		}
+	}
+}
+
+func (c *chooser) forcedBackend() string {
+	for _, m := range c.machines {
+		if m.Role == inventory.Server && c.force[m.Name].backend != "" {
+			return c.force[m.Name].backend
+		}
+	}
+	return ""
 }

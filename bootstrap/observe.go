@@ -74,6 +74,7 @@ func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) 
 			return sight{}, err
 		}
 		fresh = e.current() // others have looked meanwhile
+		facts = facts.Since(fresh.facts[scope])
 		fresh.facts[scope], fresh.registries[scope] = facts, registries
 	}
 	e.observeCluster(ctx, &fresh)

@@ -59,7 +59,7 @@ type pairPlan struct {
 func planPairs(mark string, machines []inventory.Machine, s sight, network Network) pairPlan {
 	var p pairPlan
 	for _, m := range machines {
-		if _, seen := s.facts[m.Name]; seen && network.Addresses[m.Name].NodeIP != "" {
+		if _, seen := s.facts[m.Name]; seen && network.Addresses[m.Name].Reach != "" {
 			p.machines = append(p.machines, m)
 		}
 	}
@@ -70,7 +70,7 @@ func planPairs(mark string, machines []inventory.Machine, s sight, network Netwo
 		}
 		for j, other := range p.machines {
 			if i != j && probed(i, j, p.machines) {
-				r.Peers = append(r.Peers, host.Peer{ID: j + 1, Address: network.Addresses[other.Name].NodeIP, TCP: portsFor(m, other)})
+				r.Peers = append(r.Peers, host.Peer{ID: j + 1, Address: network.Addresses[other.Name].Reach, TCP: portsFor(m, other)})
 			}
 		}
 		p.requests = append(p.requests, r)

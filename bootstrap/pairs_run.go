@@ -37,7 +37,7 @@ type pairRun struct {
 // at the same time, a second where everything is open and four where not. What
 // was seen goes into s.
 func (e *Engine) probePairs(ctx context.Context, s *sight) {
-	network := chooseNetwork(e.want.config.Spec.Kubernetes.Network, e.want.machines, s.facts)
+	network := e.want.network(*s)
 	mark := "gpuctl-" + rand.Text()
 	r := &pairRun{plan: planPairs(mark, e.want.machines, *s, network), changed: make(chan struct{})}
 	if !r.plan.worth() {

@@ -1,7 +1,8 @@
 package bootstrap
 
 import (
-	"fmt"
+	stdnet "net"
+	"strconv"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
@@ -35,6 +36,16 @@ func (w wanted) server() inventory.Machine {
 		}
 	}
 	return inventory.Machine{}
+}
+
+func (w wanted) servers() int {
+	n := 0
+	for _, m := range w.config.Spec.Machines {
+		if m.Role == string(inventory.Server) {
+			n++
+		}
+	}
+	return n
 }
 
 // kubernetes is the k3s release, the user's or the set's.
@@ -96,10 +107,10 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
 		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
-		NodeIP: a.NodeIP, ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir,
+		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
-		Unproven: m.Role == inventory.Agent && len(nvidia.GPUs(s.facts[m.Name])) > 0,
+		Unproven: m.Role == inventory.Agent && joinsUnproven(s.facts[m.Name]),
 	}
 	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
 	for _, t := range taintsOf(w.config.Group(m.Group)) {
@@ -110,17 +121,27 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	}
 	if m.Role == inventory.Server {
 		want.Datastore, want.Backend, want.Disable = spec.Datastore, net.Backend, spec.Disable
+		want.FlannelExternal, want.OnlyServer = net.External, w.servers() == 1
 		want.TLSSANs, want.Extra = sans(m, a, spec.TLSSANs), spec.Config.Server
 		return want
 	}
 	want.Extra = spec.Config.Agent
-	if at := net.Addresses[w.server().Name]; at.NodeIP != "" {
-		want.ServerURL = fmt.Sprintf("https://%s:6443", at.NodeIP)
+	if at := net.Addresses[w.server().Name]; at.Reach != "" {
+		want.ServerURL = "https://" + stdnet.JoinHostPort(at.Reach, strconv.Itoa(apiPort))
 	}
 	if s.credentials != nil {
 		want.AgentToken = s.credentials.AgentToken
 	}
 	return want
+}
+
+// joinsUnproven says whether the machine's GPUs wait for their proof when it joins.
+// GPUs that could not be counted now change nothing of what is in force.
+func joinsUnproven(f host.Facts) bool {
+	if f.PCI.Unsure() {
+		return f.K3s.Value.InForce["unproven"] != ""
+	}
+	return len(nvidia.GPUs(f)) > 0
 }
 
 // operator is the GPU Operator's release. The second result lists values of the

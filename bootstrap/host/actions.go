@@ -37,7 +37,10 @@ func kernelAction(want Want, seen Facts, on remote.Runner) (plan.Action, bool) {
 	sysctl, values := SysctlFile(seen)
 	var reasons []string
 	reasons = append(reasons, fileReason(want.Key, seen, PathModules, modules)...)
-	reasons = append(reasons, fileReason(want.Key, seen, PathSysctl, sysctl)...)
+	if _, there := seen.Files.Value[PathSysctl]; !there || !seen.Sysctls.Unsure() {
+		// What it should say depends on what is in force: unknown, it stays as it is.
+		reasons = append(reasons, fileReason(want.Key, seen, PathSysctl, sysctl)...)
+	}
 	for _, m := range want.modules() {
 		if seen.Modules.Has() && seen.Modules.Value[m] == ModuleAvailable {
 			reasons = append(reasons, "module "+m+" is not loaded")

@@ -95,6 +95,9 @@ type K3s struct {
 	ServerURL string `json:"serverURL,omitempty"`
 	// ConfigKeys are the top-level keys of each configuration file, without values.
 	ConfigKeys map[string][]string `json:"configKeys,omitempty"`
+	// InForce are the values of gpuctl's own configuration file that say how the
+	// machine is reached (node-ip, flannel-iface, ...), none of them secret; "unproven" is set where the node registers with that taint.
+	InForce map[string]string `json:"inForce,omitempty"`
 	// Containerd is what the rendered containerd configuration says.
 	Containerd ContainerdConfig `json:"containerd"`
 }

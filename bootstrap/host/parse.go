@@ -13,6 +13,10 @@ import (
 // that is not a probe's or is cut off (probe.ErrCut).
 func Parse(output []byte, mark string) (Facts, error) {
 	out, err := probe.Split(output, mark)
+	return factsOf(out), err
+}
+
+func factsOf(out probe.Output) Facts {
 	f := Facts{
 		OS:         read(out, "os", parseOSRelease),
 		System:     read(out, "system", parseSystem),
@@ -45,7 +49,7 @@ func Parse(output []byte, mark string) (Facts, error) {
 		f.SMI.Value.Busy = read(out, "busy", parseBusy).Value
 	}
 	f.Clock = clock(out)
-	return f, err
+	return f
 }
 
 func read[T any](out probe.Output, name string, parse func(string) (T, error)) Fact[T] {

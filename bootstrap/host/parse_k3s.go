@@ -23,6 +23,13 @@ func parseK3s(text string) (K3s, error) {
 			k.ConfigKeys[file] = append(k.ConfigKeys[file], key)
 		}
 	}
+	for _, v := range values(text, "own") {
+		if k.InForce == nil {
+			k.InForce = map[string]string{}
+		}
+		key, value, _ := strings.Cut(v, " ")
+		k.InForce[key] = unquote(value)
+	}
 	unit := ""
 	for _, line := range lines(text) {
 		key, v, _ := strings.Cut(line, "=")

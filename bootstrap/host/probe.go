@@ -69,8 +69,9 @@ func sections() []probe.Section {
 }
 
 // Command is the one command of a probe; its output is for Parse with the same mark.
-func Command(mark string, r Request) remote.Cmd {
-	all := sections()
+func Command(mark string, r Request) remote.Cmd { return command(mark, r, sections()) }
+
+func command(mark string, r Request, all []probe.Section) remote.Cmd {
 	dataDir := r.DataDir
 	if dataDir == "" {
 		dataDir = DefaultDataDir
@@ -90,22 +91,57 @@ func Command(mark string, r Request) remote.Cmd {
 	}
 }
 
-// Probe looks at a machine by one command. It changes nothing on it but for
-// moments: a directory in /tmp, a mount and a cgroup are tried and removed.
-// Errors are those of remote.Runner, and probe.ErrCut for output that is not whole.
+// Probe looks at a machine by one command, and by a second one where sections
+// timed out that do not hang by themselves. It changes nothing on the machine
+// but for moments: a directory in /tmp, a mount and a cgroup are tried and
+// removed. Errors are those of remote.Runner, and probe.ErrCut for output that is not whole.
 func Probe(ctx context.Context, on remote.Runner, r Request) (Facts, error) {
-	mark := "gpuctl-" + rand.Text()
 	sent := time.Now()
-	res, err := on.Run(ctx, Command(mark, r))
+	out, err := ask(ctx, on, r, sections())
 	if err != nil {
-		return Facts{}, fmt.Errorf("looking at the machine: %w", err)
+		return factsOf(out), fmt.Errorf("looking at the machine: %w", err)
 	}
-	facts, err := Parse(res.Stdout, mark)
-	if err != nil {
-		return facts, fmt.Errorf("looking at the machine: %w", err)
+	received := time.Now()
+	if late := timedOut(out, sections()); len(late) > 0 {
+		// What fails the second time leaves the first answer: some sections were late.
+		again, err := ask(ctx, on, r, late)
+		if ctx.Err() != nil {
+			return factsOf(out), fmt.Errorf("looking at the machine: %w", err)
+		}
+		for _, s := range late {
+			if a, ok := again.Answers[s.Name]; ok && a.Status != probe.Timeout {
+				out.Answers[s.Name] = a
+			}
+		}
 	}
-	facts.Clock = compareClocks(facts.Clock, sent, time.Now())
+	facts := factsOf(out)
+	facts.Clock = compareClocks(facts.Clock, sent, received)
 	return facts, nil
+}
+
+func ask(ctx context.Context, on remote.Runner, r Request, all []probe.Section) (probe.Output, error) {
+	mark := "gpuctl-" + rand.Text()
+	res, err := on.Run(ctx, command(mark, r, all))
+	if err != nil {
+		return probe.Output{}, err
+	}
+	return probe.Split(res.Stdout, mark)
+}
+
+// hangs is the limit from which a section is one that waits for a driver: it
+// would hang again, where others are late because the machine is busy.
+const hangs = 30 * time.Second
+
+// timedOut are the sections to ask again, with twice the time.
+func timedOut(out probe.Output, all []probe.Section) []probe.Section {
+	var late []probe.Section
+	for _, s := range all {
+		if a, ok := out.Answers[s.Name]; ok && a.Status == probe.Timeout && s.Limit < hangs {
+			s.Limit *= 2
+			late = append(late, s)
+		}
+	}
+	return late
 }
 
 // compareClocks bounds the machine's offset: its first stamp was made after the

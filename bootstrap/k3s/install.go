@@ -67,6 +67,12 @@ func changes(w Want, c change) []string {
 			verb = "chmod "
 		}
 		out = append(out, verb+name)
+		if name == OwnConfig && verb == "write " {
+			out = append(out, w.Why...)
+		}
+	}
+	if c.moved {
+		out = append(out, "etcd: its one member gets the new address (k3s server --cluster-reset, the data stay)")
 	}
 	if w.Server() && w.First() {
 		return append(out, "tokens: random, made once, kept on this machine")
@@ -145,6 +151,9 @@ func installScript(w Want, c change) string {
 		b.WriteString("secret 0600 " + AgentTokenFile + ` "$AGENT_TOKEN"` + "\n")
 	}
 	b.WriteString(swapScript(w))
+	if c.moved {
+		b.WriteString(movedScript(w))
+	}
 	b.WriteString(startScript)
 	return b.String()
 }

@@ -59,6 +59,8 @@ type change struct {
 	// restart says that k3s runs and has read what is now out of date; start that it does not run.
 	restart, start bool
 	registries     string
+	// moved says that etcd knows this server by another address than the wanted one.
+	moved bool
 	// first says that k3s has never started here.
 	first bool
 }
@@ -79,6 +81,7 @@ func compare(w Want, s Seen) change {
 	running := there && unit.Active == "active"
 	c := change{first: !there, start: !running, binary: binaryReason(w, s)}
 	c.restart = running && c.binary != ""
+	c.moved = moved(w, s)
 	for _, f := range Files(w) {
 		if why := fileReason(f, s); why != "" {
 			c.files = append(c.files, why)
@@ -198,6 +201,9 @@ func Findings(w Want, s Seen) []diag.Finding {
 		case w.Server() && minorGap(s.Version, w.Version) > 1:
 			found("k3s-skips-minor", "installed %s, wanted %s", s.Version, w.Version)
 		}
+	}
+	if moved(w, s) && !w.OnlyServer {
+		found("etcd-not-member", "etcd knows it as %s, and its address is %s now", s.NodeIP, w.NodeIP)
 	}
 	if _, err := registriesChange(w, s.Registries); err != nil {
 		found("registries-invalid", "%v", err)

@@ -69,12 +69,12 @@ func Config(w Want) string {
 		if w.First() && w.Datastore == Etcd {
 			values["cluster-init"] = true
 		}
-		if w.ExternalIP != "" && w.Backend == "wireguard-native" {
+		if w.ExternalIP != "" && w.FlannelExternal {
 			values["flannel-external-ip"] = true
 		}
-		if w.ExternalIP != "" && w.NodeIP != "" && w.Backend != "wireguard-native" {
+		if w.ExternalIP != "" && w.NodeIP != "" && !w.FlannelExternal {
 			// k3s would advertise the external address to the nodes, which a provider's firewall may close.
-			values["advertise-address"] = w.NodeIP
+			values["advertise-address"], _, _ = strings.Cut(w.NodeIP, ",")
 		}
 		lists["tls-san"], lists["disable"] = w.TLSSANs, w.Disable
 	}
@@ -267,9 +267,10 @@ func noProxy(w Want) string {
 	if u, err := url.Parse(w.ServerURL); err == nil && u.Hostname() != "" {
 		out = append(out, u.Hostname())
 	}
-	if w.NodeIP != "" {
-		out = append(out, w.NodeIP)
+	if strings.Contains(w.NodeIP, ":") {
+		out = append(out, "::1", "fd00:42::/56", "fd00:43::/112") // k3s's own networks of IPv6
 	}
+	out = append(out, strings.Split(w.NodeIP, ",")...)
 	return strings.Join(unique(append(out, strings.Split(w.Proxy.No, ",")...)), ",")
 }
 

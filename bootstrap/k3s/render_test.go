@@ -35,6 +35,7 @@ func agentWant() Want {
 
 func TestFilesGolden(t *testing.T) {
 	public := serverWant()
+	public.FlannelExternal = true
 	public.Backend, public.Datastore, public.Extra = "wireguard-native", SQLite, map[string]any{
 		"write-kubeconfig-mode": "0640", "tls-san": "api.example.net", "etcd-snapshot-retention": 7, "flannel-backend": "host-gw",
 	}

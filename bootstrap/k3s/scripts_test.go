@@ -274,7 +274,7 @@ func TestDownloadScript(t *testing.T) {
 
 func TestScriptsParse(t *testing.T) {
 	for name, script := range map[string]string{
-		"install": installScript(serverWant(), change{registries: "mirrors: {}\n"}), "join": installScript(agentWant(), change{}),
+		"install": installScript(serverWant(), change{registries: "mirrors: {}\n"}), "join": installScript(agentWant(), change{}), "moved": movedScript(serverWant()),
 		"killall": killallScript(agentWant()), "uninstall": uninstallScript(agentWant()), "reset": resetScript,
 		"credentials": credentialsScript, "download": downloadScript,
 	} {

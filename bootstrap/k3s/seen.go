@@ -28,6 +28,8 @@ type Seen struct {
 	Hash func(content []byte) string
 	// ConfigKeys are the keys of each k3s configuration file, without values.
 	ConfigKeys map[string][]string
+	// NodeIP is what the machine's own configuration says now; empty where it is not known.
+	NodeIP string
 	// Registries is the machine's registries.yaml; only Observe fills it, and only when it is not known to be right.
 	Registries []byte
 	// Unregistered is why a running agent must start again to be a node; empty where it is one. The caller fills it in: it takes the API to know.
@@ -49,7 +51,8 @@ func See(f host.Facts, key string) Seen {
 	s := Seen{
 		Units: f.K3s.Value.Units, Version: f.K3s.Value.Version, SHA256: f.K3s.Value.SHA256,
 		Files: f.Files.Value, ConfigKeys: f.K3s.Value.ConfigKeys,
-		Hash: func(content []byte) string { return host.KeyedHash(key, content) },
+		NodeIP: f.K3s.Value.InForce["node-ip"],
+		Hash:   func(content []byte) string { return host.KeyedHash(key, content) },
 	}
 	switch f.System.Value.Arch {
 	case "x86_64", "amd64":

@@ -65,10 +65,16 @@ type Want struct {
 	ServerURL string
 	// AgentToken is the token agents must have, where it is already known; drift shows then.
 	AgentToken string
+	// OnlyServer: there is no other server, whose members of etcd would count.
+	OnlyServer bool
 	// Datastore of the first server: Etcd or SQLite.
 	Datastore string
-	// NodeIP, ExternalIP, Interface and Backend are the network; empty leaves k3s's default.
+	// NodeIP, ExternalIP, Interface and Backend are the network; empty leaves k3s's default. NodeIP may be one of each family, with a comma between.
 	NodeIP, ExternalIP, Interface, Backend string
+	// FlannelExternal: nodes reach each other by their external addresses (servers).
+	FlannelExternal bool
+	// Why says where the network's values come from, a line for each; for people, never written.
+	Why []string
 	// TLSSANs are names and addresses to add to the API's certificate (servers).
 	TLSSANs []string
 	// Disable lists packaged components to leave out (servers).

@@ -2,7 +2,7 @@ package diag
 
 // networkProblems are failures between machines, pods and registries.
 func networkProblems() []Problem {
-	return append(overlayProblems(), addressProblems()...)
+	return append(append(overlayProblems(), addressProblems()...), choiceProblems()...)
 }
 
 func overlayProblems() []Problem {

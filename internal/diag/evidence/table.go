@@ -4,8 +4,10 @@ package evidence
 
 func table() map[string]where {
 	return map[string]where{
+		"address-changed":                detected,
 		"address-duplicate":              detected | unit,
 		"address-families":               detected | unit,
+		"address-missing":                detected,
 		"admission-after-restart":        detected | unit,
 		"api-not-there":                  detected,
 		"apt-sources-conflict":           detected | unit,
@@ -92,6 +94,7 @@ func table() map[string]where {
 		"gpu-unknown-card":               detected | unit,
 		"gpu-visible-without-request":    detected | unit,
 		"gpu-xid":                        detected | unit,
+		"host-gw-routed":                 detected,
 		"hostname-duplicate":             detected | unit,
 		"inforom-corrupt":                detected | unit,
 		"inotify-low":                    detected | unit,
@@ -122,9 +125,11 @@ func table() map[string]where {
 		"mig-pending":                    detected | unit,
 		"mps-too-many":                   detected | unit,
 		"mtu-mismatch":                   detected | unit | lab,
+		"nat-ports-only":                 detected,
 		"nfd-labels-missing":             detected | unit,
 		"nfd-labels-vanish":              detected | unit,
 		"nfd-twice":                      detected | unit,
+		"no-common-network":              detected,
 		"no-systemd":                     detected | unit | lab,
 		"node-cordoned":                  detected | unit,
 		"node-labels-refused":            detected | unit,
@@ -151,6 +156,7 @@ func table() map[string]where {
 		"operators-two":                  detected | unit,
 		"os-unsupported":                 detected | unit,
 		"overlay-blocked":                detected | lab,
+		"overlay-in-clear":               detected,
 		"overlay-wrong-interface":        detected | unit,
 		"package-key-mismatch":           detected | unit,
 		"package-lock-held":              detected | unit,

@@ -21,6 +21,13 @@ for f in /etc/rancher/k3s/config.yaml /etc/rancher/k3s/config.yaml.d/*.yaml /etc
   sed -n 's/^server:[[:space:]]*/url=/p' "$f"
 done
 sed -n 's/^K3S_URL=/url=/p' /etc/systemd/system/k3s-agent.service.env /etc/systemd/system/k3s.service.env 2>/dev/null
+own=/etc/rancher/k3s/config.yaml.d/50-gpuctl.yaml
+if [ -f "$own" ]; then
+  for k in node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip; do
+    sed -n "s/^$k: */own=$k /p" "$own"
+  done
+  ! grep -q gpuctl.dev/unproven "$own" || echo "own=unproven yes"
+fi
 t=$data/agent/etc/containerd
 [ ! -d "$data" ] || found=yes
 [ ! -r "$t/config.toml" ] || grep -E '^ *(version|imports|BinaryName|default_runtime_name|\[plugins.*runtimes)' "$t/config.toml" | sed 's/^/toml=/'
