@@ -112,7 +112,7 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 	var asking sync.WaitGroup
 	if e.want.config.OperatorEnabled() {
 		asking.Go(func() {
-			rel, _ := e.want.operator()
+			rel, _ := e.want.operator(*s)
 			s.cluster.release, failed = releaser.Observe(ctx, rel)
 		})
 	}

@@ -51,7 +51,7 @@ func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
 		b.findings = append(b.findings, foreign...)
 		return nil
 	}
-	rel, overrides := w.operator()
+	rel, overrides := w.operator(s)
 	reason := "there is no cluster yet"
 	if s.cluster.there() {
 		hash, err := charts.HashValues(rel.Values)

@@ -210,7 +210,7 @@ func settledSight(t *testing.T, w wanted, gpus ...int) sight {
 	t.Helper()
 	s := sightOf(w, gpus...)
 	s.credentials = &k3s.Credentials{AgentToken: "K10abc::node:secret"}
-	rel, _ := w.operator()
+	rel, _ := w.operator(s)
 	hash, err := charts.HashValues(rel.Values)
 	if err != nil {
 		t.Fatal(err)

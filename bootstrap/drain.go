@@ -97,11 +97,16 @@ func (w wanted) open(m inventory.Machine, s sight, pending []plan.Action, do doe
 	if !joined || (!mine && (!coming || node.Cordoned)) {
 		return nil
 	}
-	return []plan.Action{{
+	return []plan.Action{openAction(m, do)}
+}
+
+func openAction(m inventory.Machine, do doer) plan.Action {
+	return plan.Action{
 		ID: openID(m.Name), Machine: m.Name, Title: "let work come to the node again", Reason: "it is drained for a change of its machine",
 		Changes: []string{"uncordon " + m.Name},
 		Needs: []string{
 			drainID(m.Name), nvidia.DriverID(m.Name), nvidia.RebootID(m.Name), k3s.ActionID(m.Name), nodeID(m.Name), smokeID(m.Name),
+			sharingID(m.Name), sharingProofID(m.Name),
 		},
 		Apply: func(ctx context.Context, _ plan.Say) error {
 			client, _, err := do.api.connect(ctx)
@@ -113,5 +118,5 @@ func (w wanted) open(m inventory.Machine, s sight, pending []plan.Action, do doe
 			}
 			return client.SetAnnotations(ctx, m.Name, nil, drainedAnnotation)
 		},
-	}}
+	}
 }

@@ -50,7 +50,7 @@ func TestLabelsAndTaintsOfNodes(t *testing.T) {
 	if !strings.Contains(k3s.Config(want), "node-taint+:\n  - \"team=ml:NoSchedule\"\n  - \"gpuctl.dev/unproven=:NoSchedule\"") {
 		t.Errorf("a node must register with its taints:\n%s", k3s.Config(want))
 	}
-	rel, _ := w.operator()
+	rel, _ := w.operator(sight{})
 	if text := charts.OperatorValues(charts.Want{Taints: w.taintKeys()}); len(text) == 0 || rel.Values == nil || !slices.Contains(w.smokeOptions().Taints, "team") {
 		t.Error("the operator and the smoke test must tolerate the taint")
 	}

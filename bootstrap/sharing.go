@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/charts"
@@ -24,15 +25,39 @@ const sharedAnnotation = "gpuctl.dev/sharing-proven"
 func sharingID(machine string) string      { return machine + "/sharing" }
 func sharingProofID(machine string) string { return machine + "/sharing-proof" }
 
-// spec is how a machine's GPUs are to be shared.
-func (w wanted) spec(m inventory.Machine) sharing.Spec { return w.config.Group(m.Group).Spec() }
+// spec is how a machine's GPUs are to be shared, by the card it has.
+func (w wanted) spec(m inventory.Machine, facts host.Facts) sharing.Spec {
+	s := w.config.Group(m.Group).Spec()
+	for _, c := range cardsOf(facts) {
+		return s.On(c)
+	}
+	return s
+}
+
+// cardsOf are a machine's GPUs as the rules of sharing see them. Where no driver
+// lists them yet the bus tells what they are.
+func cardsOf(facts host.Facts) []sharing.Card {
+	listed := map[string]host.GPU{}
+	for _, g := range facts.SMI.Value.GPUs {
+		listed[g.PCI] = g
+	}
+	var cards []sharing.Card
+	for _, d := range nvidia.GPUs(facts) {
+		c := sharing.Card{Model: nvidia.Model(d), Device: d.Device}
+		if g, ok := listed[d.Address]; ok {
+			c.Model, c.Compute, c.MIG, c.Driver = g.Name, g.Compute, g.MIG == "Enabled", facts.SMI.Value.DriverVersion
+		}
+		cards = append(cards, c)
+	}
+	return cards
+}
 
 // pluginConfigs are the device plugin's configurations that the groups need, by
 // key, and the key of nodes without a label; none where no group shares.
 func (w wanted) pluginConfigs() (map[string]string, string) {
 	configs := map[string]string{}
 	for _, g := range w.config.Spec.Groups {
-		if s := g.Spec(); s.Kind != sharing.Whole {
+		if s := g.Spec(); s.Kind == sharing.TimeSlicing || s.Kind == sharing.MPS {
 			configs[s.Key()] = s.PluginConfig()
 		}
 	}
@@ -45,17 +70,14 @@ func (w wanted) pluginConfigs() (map[string]string, string) {
 
 // refusedSharing is what NVIDIA rejects about sharing a machine's GPUs.
 func (w wanted) refusedSharing(m inventory.Machine, s sight) []diag.Finding {
-	facts := s.facts[m.Name]
-	device := map[string]string{}
-	for _, d := range nvidia.GPUs(facts) {
-		device[d.Address] = d.Device
-	}
-	var cards []sharing.Card
-	for _, g := range facts.SMI.Value.GPUs {
-		cards = append(cards, sharing.Card{Model: g.Name, Device: device[g.PCI], Compute: g.Compute, MIG: g.MIG == "Enabled"})
+	want, cards := w.spec(m, s.facts[m.Name]), cardsOf(s.facts[m.Name])
+	if n, _ := s.cluster.state.Node(m.Name); want.Kind == sharing.MPS && n.Annotations[migAnnotation] != "" {
+		for i := range cards {
+			cards[i].MIG = false // gpuctl cut them, and puts them together first
+		}
 	}
 	var found []diag.Finding
-	for _, why := range w.spec(m).Refuse(cards) {
+	for _, why := range want.Refuse(cards) {
 		found = append(found, diag.Found("sharing-refused", m.Name, why))
 	}
 	return found
@@ -65,9 +87,10 @@ func (w wanted) refusedSharing(m inventory.Machine, s sight) []diag.Finding {
 // proven whole, and proves the sharing. A configuration that somebody else chose
 // for a node of a group that shares nothing is left alone.
 func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Action {
-	want, count := w.spec(m), len(nvidia.GPUs(s.facts[m.Name]))
+	want, count := w.spec(m, s.facts[m.Name]), len(nvidia.GPUs(s.facts[m.Name]))
 	n, joined := s.cluster.state.Node(m.Name)
-	if _, ours := sharing.Parse(n.Labels[sharing.ConfigLabel]); want.Kind == sharing.Whole && !ours {
+	_, ours := sharing.Parse(n.Labels[sharing.ConfigLabel])
+	if want.Kind == sharing.Whole && !ours && n.Annotations[migAnnotation] == "" {
 		return nil
 	}
 	if len(w.foreignOperator(s)) > 0 {
@@ -76,11 +99,15 @@ func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Act
 	}
 	var actions []plan.Action
 	if reason := unshared(n, joined, want, count, len(s.facts[m.Name].SMI.Value.GPUs)); reason != "" {
+		reset := needsReset(s.facts[m.Name], want.Kind == sharing.MIG) && (want.Kind == sharing.MIG || n.Annotations[migAnnotation] != "")
 		actions = append(actions, plan.Action{
-			ID: sharingID(m.Name), Machine: m.Name, Title: sharingTitle(n, joined, want, count), Reason: reason, Changes: sharingChanges(want),
+			ID: sharingID(m.Name), Machine: m.Name, Title: sharingTitle(n, joined, want, count), Reason: reason, Changes: sharingChanges(n, want),
 			Needs: []string{nodeID(m.Name), operatorID, smokeID(m.Name)}, Timeout: 12 * time.Minute,
-			Apply: func(ctx context.Context, say plan.Say) error { return w.shareNow(ctx, m, want, count, do, say) },
+			Apply: func(ctx context.Context, say plan.Say) error { return w.shareNow(ctx, m, want, count, reset, do, say) },
 		})
+		if want.Kind == sharing.MIG || n.Annotations[migAnnotation] != "" {
+			actions = w.cut(b, m, s, want, actions, do)
+		}
 		b.findings = append(b.findings, sharingFindings(m.Name, want, s.cluster.state)...)
 	}
 	if want.Kind != sharing.Whole && (len(actions) > 0 || n.Annotations[sharedAnnotation] != want.Key()) {
@@ -99,9 +126,15 @@ func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Act
 // Capacity counts, not what is allocatable, and it may be that of the GPUs the
 // driver still lists: a GPU that fell ill is no reason.
 func unshared(n kube.Node, joined bool, want sharing.Spec, count, listed int) string {
+	if want.Kind == sharing.MIG {
+		return uncut(n, joined, want, count)
+	}
 	key, label := want.Key(), n.Labels[sharing.ConfigLabel]
 	if want.Kind == sharing.Whole {
 		key = ""
+	}
+	if cut := n.Labels[sharing.MIGConfigLabel]; n.Annotations[migAnnotation] != "" {
+		return "its GPUs are cut into slices: " + cut
 	}
 	switch have := n.Capacity[want.Resource()]; {
 	case !joined:
@@ -118,12 +151,12 @@ func unshared(n kube.Node, joined bool, want sharing.Spec, count, listed int) st
 
 // shareNow chooses the configuration by the node's label and makes the device
 // plugin read it: the operator does not watch the map of configurations.
-func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.Spec, count int, do doer, say plan.Say) error {
-	client, _, err := do.api.connect(ctx)
+func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.Spec, count int, reset bool, do doer, say plan.Say) error {
+	client, err := w.setSlices(ctx, m, want, count, reset, do, say)
 	if err != nil {
 		return err
 	}
-	if want.Kind == sharing.Whole {
+	if want.Kind == sharing.Whole || want.Kind == sharing.MIG {
 		err = client.SetLabels(ctx, m.Name, nil, sharing.ConfigLabel)
 	} else {
 		err = client.SetLabels(ctx, m.Name, map[string]string{sharing.ConfigLabel: want.Key()})
@@ -134,9 +167,16 @@ func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.
 	if err := client.SetAnnotations(ctx, m.Name, nil, sharedAnnotation); err != nil {
 		return err
 	}
+	if want.Kind == sharing.MIG { // the MIG manager restarts them, after its work
+		return waitShared(ctx, client, m, want, count, say)
+	}
 	if err := client.RestartPods(ctx, w.set.Operator.Namespace, m.Name, "nvidia-device-plugin-daemonset", "gpu-feature-discovery"); err != nil {
 		return err
 	}
+	return waitShared(ctx, client, m, want, count, say)
+}
+
+func waitShared(ctx context.Context, client *kube.Client, m inventory.Machine, want sharing.Spec, count int, say plan.Say) error {
 	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, asShared(client, m.Name, want, count), say); err != nil {
 		return fmt.Errorf("waiting for %s to be %s: %w", gpus(count), want, err)
 	}
@@ -153,6 +193,9 @@ func asShared(client *kube.Client, node string, want sharing.Spec, count int) ku
 		n, joined := state.Node(node)
 		if !joined {
 			return false, "node " + node + " is not there: " + state.NoAPI, nil
+		}
+		if want.Kind == sharing.MIG && n.Labels[sharing.MIGStateLabel] == "failed" {
+			return false, "", &migFailed{want.MIGConfig()}
 		}
 		missing := want.Missing(count, n.Labels, n.Capacity, n.Allocatable)
 		reason := strings.Join(missing, "; ")
@@ -173,7 +216,7 @@ func (w wanted) proveSharing(ctx context.Context, m inventory.Machine, s sight, 
 	if err != nil {
 		return err
 	}
-	report, err := smoke.Run(ctx, client.Interface(), []smoke.Node{smokeNode(m.Name, s.facts[m.Name], state)}, w.smokeOptions(),
+	report, err := smoke.Run(ctx, client.Interface(), smokeTests(m.Name, s.facts[m.Name], state), w.smokeOptions(),
 		func(_, format string, args ...any) { say(format, args...) })
 	do.smoke.add(report)
 	if err != nil {
@@ -194,8 +237,9 @@ func sharedSmoke(out *smoke.Node, n kube.Node, state kube.State) {
 }
 
 // withSharing are the operator's values as far as sharing goes.
-func (w wanted) withSharing(want charts.Want) charts.Want {
+func (w wanted) withSharing(want charts.Want, s sight) charts.Want {
 	want.PluginConfigs, want.PluginDefault = w.pluginConfigs()
+	want.MIG, want.MIGConfigs = w.migValues(s)
 	return want
 }
 
@@ -208,6 +252,6 @@ func (o ApplyOptions) keep(actions []plan.Action) []plan.Action {
 		return actions
 	}
 	return slices.DeleteFunc(slices.Clone(actions), func(a plan.Action) bool {
-		return a.ID != operatorID && a.ID != sharingID(a.Machine) && a.ID != sharingProofID(a.Machine)
+		return !slices.Contains([]string{operatorID, drainID(a.Machine), sharingID(a.Machine), sharingProofID(a.Machine), openID(a.Machine)}, a.ID)
 	})
 }

@@ -99,6 +99,9 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 	// Whole GPUs come first; a node that is shared already is proven as it is.
 	n, _ := now.Node(m.Name)
 	shared, _ := sharing.Parse(n.Labels[sharing.ConfigLabel])
+	if cut := w.spec(m, facts); cut.Kind == sharing.MIG && n.Labels[sharing.MIGConfigLabel] == cut.MIGConfig() {
+		shared = cut
+	}
 	return whileRefused(ctx, admissionPause, say, func(last bool) error {
 		return w.proveOnce(ctx, client, m, facts, shared.Offers(count), do, say, last)
 	})
@@ -113,7 +116,7 @@ func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.
 	if err != nil {
 		return err
 	}
-	report, err := smoke.Run(ctx, client.Interface(), []smoke.Node{smokeNode(m.Name, facts, state)}, w.smokeOptions(),
+	report, err := smoke.Run(ctx, client.Interface(), smokeTests(m.Name, facts, state), w.smokeOptions(),
 		func(_, format string, args ...any) { say(format, args...) })
 	if err == nil {
 		err = settleProof(ctx, client, m.Name, report)
@@ -261,7 +264,7 @@ func (e *Engine) smokeNodes(s sight, names []string) ([]smoke.Node, error) {
 		if !asked && len(nvidia.GPUs(facts)) == 0 && n.Allocatable[gpuResource] == 0 {
 			continue
 		}
-		nodes = append(nodes, smokeNode(n.Name, facts, s.cluster.state))
+		nodes = append(nodes, smokeTests(n.Name, facts, s.cluster.state)...)
 	}
 	for _, name := range names {
 		if _, joined := s.cluster.state.Node(name); !joined {

@@ -146,9 +146,9 @@ func joinsUnproven(f host.Facts) bool {
 
 // operator is the GPU Operator's release. The second result lists values of the
 // facts that the set or the user overrode.
-func (w wanted) operator() (charts.Release, []string) {
+func (w wanted) operator(s sight) (charts.Release, []string) {
 	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
-	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}), gpu.Operator.Values)
+	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}, s), gpu.Operator.Values)
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}

@@ -30,6 +30,8 @@ type Want struct {
 	ForeignNFD bool
 	// MIG is "" (no node is split), "single" or "mixed".
 	MIG string
+	// MIGConfigs is the MIG manager's list of configurations, empty where the operator's own has all that is needed.
+	MIGConfigs string
 	// MIGReboot: the MIG manager may reboot a node (VMs that cannot reset a GPU).
 	MIGReboot bool
 	// ServiceMonitors: the Prometheus operator's types are in the cluster.
@@ -81,6 +83,12 @@ func OperatorTable(w Want) []Value {
 	}
 	if w.MIG != "" {
 		table = append(table, Value{"mig.strategy", w.MIG, "the group's sharing.mig", true})
+		if w.MIGConfigs != "" {
+			table = append(table,
+				Value{"migManager.config.create", true, "the operator's list has no name for these slices", true},
+				Value{"migManager.config.name", "gpuctl-mig", "sharing.mig", true},
+				Value{"migManager.config.data", map[string]any{"config.yaml": w.MIGConfigs}, "sharing.mig", true})
+		}
 		if w.MIGReboot {
 			table = append(table, Value{"migManager.env", env("WITH_REBOOT", "true"), "a passed-through GPU often cannot be reset (operator MIG page)", true})
 		}

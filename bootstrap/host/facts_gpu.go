@@ -46,13 +46,21 @@ type GPU struct {
 	Compute    string `json:"compute,omitempty"` // 9.0
 	MIG        string `json:"mig,omitempty"`     // Enabled, Disabled
 	MIGPending string `json:"migPending,omitempty"`
-	ECC        string `json:"ecc,omitempty"`
+	// Slices are its MIG devices.
+	Slices []Slice `json:"slices,omitempty"`
+	ECC    string  `json:"ecc,omitempty"`
 	// Persistence is Enabled or Disabled.
 	Persistence string `json:"persistence,omitempty"`
 	// Fabric is the state of the NVLink fabric: Completed, In Progress.
 	Fabric string `json:"fabric,omitempty"`
 	// Trouble is a health phrase that stood where a value belongs: "GPU requires reset".
 	Trouble string `json:"trouble,omitempty"`
+}
+
+// Slice is a MIG device of a GPU.
+type Slice struct {
+	UUID    string `json:"uuid"`
+	Profile string `json:"profile"` // 1g.10gb
 }
 
 // Fabric is NVSwitch and its manager.

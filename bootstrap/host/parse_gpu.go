@@ -73,6 +73,7 @@ func parseSMI(text string) (SMI, error) {
 	var s SMI
 	var said []string
 	seen := false
+	list := sliceList{of: map[string][]Slice{}}
 	for _, line := range lines(text) {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
@@ -90,13 +91,37 @@ func parseSMI(text string) (SMI, error) {
 			} else if len(said) < 3 && strings.TrimSpace(rest) != "" {
 				said = append(said, strings.TrimSpace(rest))
 			}
+		case "list":
+			list.take(rest)
 		}
+	}
+	for i := range s.GPUs {
+		s.GPUs[i].Slices = list.of[s.GPUs[i].UUID]
 	}
 	if !seen {
 		return s, errors.New("nvidia-smi left no exit code")
 	}
 	s.Message = strings.Join(said, "; ")
 	return s, nil
+}
+
+// sliceList reads nvidia-smi -L: a line for each GPU, followed by its MIG devices.
+type sliceList struct {
+	gpu string
+	of  map[string][]Slice
+}
+
+var listLine = regexp.MustCompile(`^\s*(GPU|MIG)\s+(\S+).*\(UUID: ((?:GPU|MIG)-[A-Za-z0-9/-]+)\)`)
+
+func (l *sliceList) take(line string) {
+	m := listLine.FindStringSubmatch(line)
+	switch {
+	case m == nil:
+	case m[1] == "GPU":
+		l.gpu = m[3]
+	case l.gpu != "":
+		l.of[l.gpu] = append(l.of[l.gpu], Slice{UUID: m[3], Profile: m[2]})
+	}
 }
 
 // gpuRow reads index, uuid, name, bus, memory, driver and, where the driver

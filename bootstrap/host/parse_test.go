@@ -97,6 +97,24 @@ func TestDriverVersionLineHasTwoShapes(t *testing.T) {
 	}
 }
 
+// The form of nvidia-smi -L with MIG devices is that of the MIG user guide.
+func TestSMIKeepsSlicesWithTheirGPU(t *testing.T) {
+	got, err := parseSMI(`rc 0
+row 0, GPU-a, NVIDIA H100 80GB HBM3, 00000000:18:00.0, 81559, 580.95.05, Enabled, Enabled, Enabled, Enabled, 9.0, Completed
+row 1, GPU-b, NVIDIA H100 80GB HBM3, 00000000:2A:00.0, 81559, 580.95.05, Disabled, Disabled, Enabled, Enabled, 9.0, Completed
+list GPU 0: NVIDIA H100 80GB HBM3 (UUID: GPU-a)
+list   MIG 3g.40gb      Device  0: (UUID: MIG-1c2b)
+list   MIG 1g.10gb+me   Device  1: (UUID: MIG-3d4e)
+list GPU 1: NVIDIA H100 80GB HBM3 (UUID: GPU-b)
+`)
+	if err != nil || len(got.GPUs) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if want := []Slice{{"MIG-1c2b", "3g.40gb"}, {"MIG-3d4e", "1g.10gb+me"}}; !reflect.DeepEqual(got.GPUs[0].Slices, want) || got.GPUs[1].Slices != nil {
+		t.Errorf("%+v", got.GPUs)
+	}
+}
+
 func TestSMIKeepsEveryGPU(t *testing.T) {
 	// Phrases in brackets as in leptonai/gpud#1133, enkore/i3pystatus#776 and #850.
 	got, err := parseSMI(`rc 0

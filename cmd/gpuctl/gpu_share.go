@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +19,8 @@ type shareOptions struct {
 	group       string
 	timeSlicing int
 	mps         int
+	mig         string
+	strategy    string
 	rename      bool
 	onlyOne     bool
 }
@@ -45,10 +48,18 @@ and pods run side by side on every GPU while one more has to wait. Whatever else
 is pending stays so; gpuctl plan shows it.
 
 Time-slicing isolates neither memory nor faults. MPS bounds memory and threads of
-a pod; a fatal fault still ends the others. Pods that hold GPUs keep them.`,
+a pod; a fatal fault still ends the others. Pods that hold GPUs keep them.
+
+MIG cuts the cards that have it into slices with memory and engines of their own:
+a profile (as many as fit), balanced (NVIDIA's mix), or counts for each GPU. Pods
+that hold GPUs of the node leave it first; on A100 and A30 the machine may have to
+be rebooted. Both are asked before.`,
 		Example: `  gpuctl gpu share set --group h100 --time-slicing 4
   gpuctl gpu share set --group h100 --time-slicing 4 --rename
-  gpuctl gpu share set --group l4 --mps 10`,
+  gpuctl gpu share set --group l4 --mps 10
+  gpuctl gpu share set --group h100 --mig 1g.10gb
+  gpuctl gpu share set --group h100 --mig "1g.10gb:3 4g.40gb:1"
+  gpuctl gpu share set --group h100 --mig balanced --strategy mixed`,
 		Args: wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			spec, err := o.spec()
@@ -62,6 +73,8 @@ a pod; a fatal fault still ends the others. Pods that hold GPUs keep them.`,
 	f.StringVar(&o.group, "group", "", "the `group` of gpuctl.yaml")
 	f.IntVar(&o.timeSlicing, "time-slicing", 0, "this `number` of pods take turns on each GPU")
 	f.IntVar(&o.mps, "mps", 0, "this `number` of pods compute on each GPU at the same time")
+	f.StringVar(&o.mig, "mig", "", "cut each GPU into slices: a `profile`, balanced, or counts (\"1g.10gb:3 4g.40gb:1\")")
+	f.StringVar(&o.strategy, "strategy", "", "offer slices as nvidia.com/gpu (`single`) or as nvidia.com/mig-PROFILE (mixed)")
 	f.BoolVar(&o.rename, "rename", false, "offer the shares as nvidia.com/gpu.shared; nvidia.com/gpu is gone then")
 	f.BoolVar(&o.onlyOne, "only-one", false, "refuse pods that ask for more than one share (time-slicing)")
 	return cmd
@@ -73,16 +86,41 @@ func (o shareOptions) spec() (sharing.Spec, error) {
 	if o.mps != 0 {
 		s.Kind, s.Replicas = sharing.MPS, o.mps
 	}
+	given := 0
+	for _, asked := range []bool{o.timeSlicing != 0, o.mps != 0, o.mig != ""} {
+		if asked {
+			given++
+		}
+	}
 	switch {
 	case o.group == "":
 		return s, usagef("--group is missing: sharing belongs to a group of gpuctl.yaml")
-	case (o.timeSlicing != 0) == (o.mps != 0):
-		return s, usagef("give one of --time-slicing and --mps")
+	case given != 1:
+		return s, usagef("give one of --time-slicing, --mps and --mig")
+	case o.strategy != "" && o.mig == "":
+		return s, usagef("--strategy is for --mig")
+	case o.mig != "" && (o.rename || o.onlyOne):
+		return s, usagef("--rename and --only-one are not for --mig")
+	case o.mig != "":
+		return o.slices()
 	}
 	if why := s.Refuse(nil); len(why) > 0 {
 		return s, usagef("%s", why[0])
 	}
 	return s, nil
+}
+
+// slices is what --mig and --strategy ask for.
+func (o shareOptions) slices() (sharing.Spec, error) {
+	layout := strings.TrimPrefix(o.mig, "all-")
+	if counted, ok := sharing.ParseSlices(layout); ok {
+		layout = counted.String()
+	}
+	spec, err := config.SlicesOf(layout, o.strategy)
+	if err != nil {
+		return spec, usagef("--mig: %s", err)
+	}
+	return spec, nil
 }
 
 func newShareClear(a *app) *cobra.Command {

@@ -38,13 +38,19 @@ func TestGPUList(t *testing.T) {
 
 func TestShareRefusesBeforeAnythingChanges(t *testing.T) {
 	for want, args := range map[string][]string{
-		"--group is missing":             {"set", "--time-slicing", "4"},
-		"give one of":                    {"set", "--group", "a"},
-		"give one of --time-slicing and": {"set", "--group", "a", "--time-slicing", "4", "--mps", "4"},
-		"not sharing":                    {"set", "--group", "a", "--time-slicing", "1"},
-		"at most 48":                     {"set", "--group", "a", "--mps", "49"},
-		"refuses such requests always":   {"set", "--group", "a", "--mps", "4", "--only-one"},
-		"there is no group":              {"clear", "--group", "a"},
+		"--group is missing":                    {"set", "--time-slicing", "4"},
+		"give one of":                           {"set", "--group", "a"},
+		"give one of --time-slicing, --":        {"set", "--group", "a", "--time-slicing", "4", "--mps", "4"},
+		"not sharing":                           {"set", "--group", "a", "--time-slicing", "1"},
+		"at most 48":                            {"set", "--group", "a", "--mps", "49"},
+		"refuses such requests always":          {"set", "--group", "a", "--mps", "4", "--only-one"},
+		"give one of --time-slicing, --mps and": {"set", "--group", "a", "--mig", "1g.10gb", "--mps", "4"},
+		"no MIG profile":                        {"set", "--group", "a", "--mig", "half"},
+		"slices of one profile alone":           {"set", "--group", "a", "--mig", "balanced", "--strategy", "single"},
+		"single or mixed":                       {"set", "--group", "a", "--mig", "1g.10gb", "--strategy", "both"},
+		"not for --mig":                         {"set", "--group", "a", "--mig", "1g.10gb", "--rename"},
+		"is for --mig":                          {"set", "--group", "a", "--mps", "4", "--strategy", "mixed"},
+		"there is no group":                     {"clear", "--group", "a"},
 	} {
 		got := runWith(t, &fakeEngine{}, "", append([]string{"gpu", "share"}, args...)...)
 		if got.code != 2 || !strings.Contains(got.err, want) {
@@ -68,6 +74,13 @@ func TestShareWritesTheFileAndChangesNothingElse(t *testing.T) {
 	got := runWith(t, f, "", "-f", file, "gpu", "share", "set", "--group", "a", "--time-slicing", "4", "--rename")
 	if got.code != 0 || f.deps.Config.Group("a").Spec().Key() != "gpuctl-time-slicing-4-renamed" {
 		t.Errorf("exit code %d: %s\n%+v", got.code, got.err, f.deps.Config.Spec.Groups)
+	}
+	if got := runWith(t, f, "", "-f", file, "gpu", "share", "set", "--group", "a", "--mig", "4g.40gb:1 1g.10gb:3"); got.code != 0 ||
+		f.deps.Config.Group("a").Spec().Key() != "gpuctl-mig-mixed-1g.10gb.x3_4g.40gb.x1" {
+		t.Errorf("exit code %d: %s\n%+v", got.code, got.err, f.deps.Config.Spec.Groups)
+	}
+	if got := runWith(t, f, "", "-f", file, "gpu", "share", "set", "--group", "a", "--time-slicing", "4", "--rename"); got.code != 0 {
+		t.Errorf("back again: %s", got.err)
 	}
 	data, err := os.ReadFile(file)
 	if err != nil || !strings.Contains(string(data), "{name: a, sharing: {timeSlicing: {replicas: 4, renameByDefault: true}}}") {

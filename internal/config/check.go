@@ -167,6 +167,7 @@ func (k checker) groups(groups []Group) {
 		k.sharing(g.Sharing, field+".sharing")
 		k.marks(g, field)
 	}
+	k.beside(groups)
 }
 
 func (k checker) gpu(g GPU) {

@@ -57,6 +57,9 @@ func SetSharing(data []byte, file, group string, spec sharing.Spec) ([]byte, err
 
 // sharingYAML is a spec as a user would write it, on one line.
 func sharingYAML(s sharing.Spec) string {
+	if s.Kind == sharing.MIG {
+		return migYAML(s)
+	}
 	kind := "timeSlicing"
 	if s.Kind == sharing.MPS {
 		kind = "mps"
@@ -72,6 +75,27 @@ func sharingYAML(s sharing.Spec) string {
 		text += ", failRequestsGreaterThanOne: true"
 	}
 	return text + "}}"
+}
+
+// migYAML leaves the strategy out where it is the one that the layout has anyway.
+func migYAML(s sharing.Spec) string {
+	plain, _ := SlicesOf(s.Layout, "")
+	text := "profile: " + s.Layout
+	slices, counted := sharing.ParseSlices(s.Layout)
+	if counted {
+		var parts []string
+		for _, p := range slices {
+			parts = append(parts, fmt.Sprintf("%s: %d", p.Profile, p.Count))
+		}
+		text = "slices: {" + strings.Join(parts, ", ") + "}"
+	}
+	switch {
+	case plain.Strategy != s.Strategy:
+		return "{mig: {" + text + ", strategy: " + s.Strategy + "}}"
+	case !counted:
+		return "{mig: " + s.Layout + "}"
+	}
+	return "{mig: {" + text + "}}"
 }
 
 // groupText is the text of a gpuctl.yaml and the entry of one group in it.

@@ -61,6 +61,8 @@ func generate() ([]byte, error) {
 		property, _ := s.Definitions["Sources"].Properties.Get(name)
 		property.OneOf, property.Ref = []*jsonschema.Schema{{Type: "string"}, {Ref: property.Ref}}, ""
 	}
+	mig, _ := s.Definitions["Sharing"].Properties.Get("mig") // the profile alone will do
+	mig.OneOf, mig.Ref = []*jsonschema.Schema{{Type: "string"}, {Ref: mig.Ref}}, ""
 	s.ID = "https://gpuctl.dev/schema/v1alpha1/cluster.json"
 	s.Title = "gpuctl.yaml"
 	data, err := json.MarshalIndent(s, "", "  ")

@@ -13,6 +13,11 @@ func TestSharingHasAShortForm(t *testing.T) {
 		"{mps: 10}":                    {Kind: sharing.MPS, Replicas: 10},
 		"{timeSlicing: {replicas: 4, renameByDefault: true, failRequestsGreaterThanOne: true}}": {
 			Kind: sharing.TimeSlicing, Replicas: 4, Rename: true, OnlyOne: true},
+		"{mig: 1g.10gb}":                             {Kind: sharing.MIG, Strategy: sharing.Single, Layout: "1g.10gb"},
+		"{mig: all-1g.10gb}":                         {Kind: sharing.MIG, Strategy: sharing.Single, Layout: "1g.10gb"},
+		"{mig: {profile: 1g.10gb, strategy: mixed}}": {Kind: sharing.MIG, Strategy: sharing.Mixed, Layout: "1g.10gb"},
+		"{mig: balanced}":                            {Kind: sharing.MIG, Strategy: sharing.Mixed, Layout: sharing.Balanced},
+		"{mig: {slices: {3g.40gb: 1, 1g.10gb: 2}}}":  {Kind: sharing.MIG, Strategy: sharing.Mixed, Layout: "1g.10gb:2 3g.40gb:1"},
 		"{}": {},
 		"~":  {},
 	} {

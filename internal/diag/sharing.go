@@ -6,7 +6,7 @@ func sharingProblems() []Problem {
 			Code: "sharing-refused", Area: "gpu", Severity: Blocks,
 			Title:     "NVIDIA rejects this way to share the GPUs",
 			Symptom:   "groups[].sharing asks for what the device plugin refuses on these cards",
-			Cause:     "MPS takes no MIG devices and a limited number of clients for each GPU; a GPU shared by one pod is not shared",
+			Cause:     "MPS takes no MIG devices and a limited number of clients for each GPU; a GPU shared by one pod is not shared; MIG slices are those of the card, and all cards of a machine are cut alike",
 			Fix:       []string{"change groups[].sharing in gpuctl.yaml as the evidence says"},
 			Reference: "NVIDIA/k8s-device-plugin api/config/v1, cmd/mps-control-daemon",
 		},

@@ -20,6 +20,9 @@ type DrainOptions struct {
 	DeleteBare bool
 	// DeleteLocalData evicts pods whose emptyDir volumes are lost.
 	DeleteLocalData bool
+	// GPUsOnly moves only pods that ask for nvidia.com resources: the others do not
+	// feel what changes about the GPUs.
+	GPUsOnly bool
 	// Limit bounds the whole drain; 0 means 5 minutes.
 	Limit time.Duration
 	// Every is the time between two looks; 0 means 2 seconds.
@@ -62,7 +65,7 @@ func (c *Client) DrainBlockers(ctx context.Context, node string, o DrainOptions)
 	if err != nil {
 		return nil, err
 	}
-	return blockers(pods, o), nil
+	return blockers(o.of(pods), o), nil
 }
 
 // Drain cordons a node and evicts its pods, respecting disruption budgets.
@@ -82,12 +85,12 @@ func (c *Client) Drain(ctx context.Context, node string, o DrainOptions, say fun
 	if err != nil {
 		return fmt.Errorf("draining %s: %w", node, err)
 	}
-	if in := blockers(pods, o); len(in) > 0 {
+	if in := blockers(o.of(pods), o); len(in) > 0 {
 		return &DrainError{node, in}
 	}
 	var left []Blocker
 	err = Wait(ctx, o.Every, o.Limit, func(ctx context.Context) (bool, string, error) {
-		left, err = c.evictAll(ctx, node)
+		left, err = c.evictAll(ctx, node, o)
 		var names []string
 		for _, b := range left {
 			names = append(names, b.Pod)
@@ -102,11 +105,12 @@ func (c *Client) Drain(ctx context.Context, node string, o DrainOptions, say fun
 }
 
 // evictAll asks every movable pod to go and returns those that are still there.
-func (c *Client) evictAll(ctx context.Context, node string) ([]Blocker, error) {
+func (c *Client) evictAll(ctx context.Context, node string, o DrainOptions) ([]Blocker, error) {
 	pods, err := c.podsOn(ctx, node)
 	if err != nil {
 		return nil, err
 	}
+	pods = o.of(pods)
 	var left []Blocker
 	for i := range pods {
 		p := &pods[i]
@@ -156,6 +160,20 @@ func (c *Client) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) 
 		return out[i].Namespace+"/"+out[i].Name < out[j].Namespace+"/"+out[j].Name
 	})
 	return out, nil
+}
+
+// of keeps the pods that a drain with these options moves.
+func (o DrainOptions) of(pods []corev1.Pod) []corev1.Pod {
+	if !o.GPUsOnly {
+		return pods
+	}
+	var out []corev1.Pod
+	for _, p := range pods {
+		if len(requests(&p.Spec)) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 func blockers(pods []corev1.Pod, o DrainOptions) []Blocker {

@@ -82,7 +82,7 @@ func TestDrain(t *testing.T) {
 		return true, nil, set.Tracker().Delete(corev1.SchemeGroupVersion.WithResource("pods"), e.Namespace, e.Name)
 	})
 	all := DrainOptions{DeleteBare: true, DeleteLocalData: true, Limit: time.Minute, Every: time.Millisecond}
-	if left, err := c.evictAll(context.Background(), "gpu-1"); err != nil || len(left) != 5 {
+	if left, err := c.evictAll(context.Background(), "gpu-1", DrainOptions{}); err != nil || len(left) != 5 {
 		t.Fatalf("first look: %v %v", left, err)
 	}
 	if err := c.Drain(context.Background(), "gpu-1", all, nil); err != nil {

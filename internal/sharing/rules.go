@@ -15,6 +15,8 @@ type Card struct {
 	Device string
 	// Compute is the CUDA compute capability ("8.0"), empty where it is not known.
 	Compute string
+	// Driver is the version that runs ("580.95.05"), empty where it is not known.
+	Driver string
 	// MIG says that the GPU is in MIG mode now.
 	MIG bool
 }
@@ -52,11 +54,14 @@ func MPSClients(compute string) int {
 
 // Refuse lists what NVIDIA rejects about sharing these cards of one node.
 func (s Spec) Refuse(cards []Card) []string {
-	if s.Kind == Whole {
+	switch s.Kind {
+	case Whole:
 		return nil
+	case MIG:
+		return s.refuseMIG(cards)
 	}
 	var why []string
-	if text := CheckReplicas(s.Kind, s.Replicas); text != "" && s.Kind != MIG {
+	if text := CheckReplicas(s.Kind, s.Replicas); text != "" {
 		why = append(why, text)
 	}
 	if s.Kind != MPS {
@@ -89,4 +94,39 @@ func compact(sorted []string) []string {
 		}
 	}
 	return out
+}
+
+// Beside lists what NVIDIA rejects about the ways in which the groups of one
+// cluster share: the operator has one MIG strategy for all nodes, and the device
+// plugin takes no MPS under the mixed one (k8s-device-plugin cmd/nvidia-device-plugin).
+func Beside(groups map[string]Spec) []string {
+	by := map[string][]string{}
+	for name, s := range groups {
+		switch {
+		case s.Kind == MIG:
+			by[s.Strategy] = append(by[s.Strategy], name)
+		case s.Kind == MPS:
+			by[string(MPS)] = append(by[string(MPS)], name)
+		}
+	}
+	for _, list := range by {
+		sort.Strings(list)
+	}
+	var why []string
+	if len(by[Single]) > 0 && len(by[Mixed]) > 0 {
+		why = append(why, fmt.Sprintf("%s: MIG single, %s: MIG mixed; the operator has one MIG strategy for the whole cluster; say strategy: mixed in both",
+			groupsOf(by[Single]), groupsOf(by[Mixed])))
+	}
+	if len(by[Mixed]) > 0 && len(by[string(MPS)]) > 0 {
+		why = append(why, fmt.Sprintf("%s: MIG mixed, %s: MPS; the MIG strategy holds for the whole cluster, and the device plugin refuses MPS under mixed: say strategy: single",
+			groupsOf(by[Mixed]), groupsOf(by[string(MPS)])))
+	}
+	return why
+}
+
+func groupsOf(names []string) string {
+	if len(names) == 1 {
+		return "group " + names[0]
+	}
+	return "groups " + strings.Join(names, ", ")
 }

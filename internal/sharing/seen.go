@@ -15,6 +15,9 @@ const (
 // Seen is how a node shares its GPUs now, by the labels of feature discovery and
 // the resources it offers. A node that says nothing shares nothing.
 func Seen(labels map[string]string, capacity map[string]int64) Spec {
+	if s, ok := seenMIG(labels, capacity); ok {
+		return s
+	}
 	n, err := strconv.Atoi(labels[labelReplicas])
 	if err != nil || n < 2 {
 		return Spec{}
@@ -42,7 +45,7 @@ func (s Spec) Missing(gpus int, labels map[string]string, capacity, allocatable 
 			missing = append(missing, fmt.Sprintf("capacity is %d of %d %s", have, want, resource))
 		}
 	}
-	for label, want := range s.labels() {
+	for label, want := range s.labels(gpus) {
 		if have := labels[label]; have != want {
 			missing = append(missing, fmt.Sprintf("label %s is %q, wanted %q", label, have, want))
 		}
@@ -52,7 +55,10 @@ func (s Spec) Missing(gpus int, labels map[string]string, capacity, allocatable 
 }
 
 // labels are what feature discovery writes for this way to share.
-func (s Spec) labels() map[string]string {
+func (s Spec) labels(gpus int) map[string]string {
+	if s.Kind == MIG {
+		return s.migLabels(gpus)
+	}
 	labels := map[string]string{labelReplicas: strconv.Itoa(s.Units()), labelStrategy: "none"}
 	switch s.Kind {
 	case TimeSlicing:

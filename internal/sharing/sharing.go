@@ -45,16 +45,25 @@ type Spec struct {
 	Rename bool
 	// OnlyOne refuses pods that ask for more than one share (failRequestsGreaterThanOne).
 	OnlyOne bool
+	// Strategy and Layout are MIG's: under which names slices are offered, and
+	// what is asked for: "1g.10gb" (as many as fit), Balanced, or "1g.10gb:2 3g.40gb:1".
+	Strategy, Layout string
+	// Slices are what Layout comes to on each GPU of a card (On); of Seen, on the whole node.
+	Slices string
 }
 
 // prefix marks the configurations that gpuctl writes.
 const prefix = "gpuctl-"
 
-// Key names the configuration: the value of ConfigLabel. Everything in the
-// configuration stands in its name, so that what a key means never changes.
+// Key names the configuration: the value of ConfigLabel, but for MIG, which the
+// plugin finds by itself. Everything in the configuration stands in its name, so
+// that what a key means never changes.
 func (s Spec) Key() string {
-	if s.Kind == Whole {
+	switch s.Kind {
+	case Whole:
 		return DefaultKey
+	case MIG:
+		return prefix + "mig-" + s.Strategy + "-" + labelValue(s.Layout)
 	}
 	key := fmt.Sprintf("%s%s-%d", prefix, s.Kind, s.Replicas)
 	if s.Rename {
@@ -66,7 +75,8 @@ func (s Spec) Key() string {
 	return key
 }
 
-// Parse reads a key back; false for one that gpuctl did not write.
+// Parse reads a key back; false for one that gpuctl did not write, and for MIG's,
+// which is no value of ConfigLabel.
 func Parse(key string) (Spec, bool) {
 	if key == DefaultKey {
 		return Spec{}, true
@@ -107,12 +117,25 @@ func (s Spec) PluginConfig() string {
 	return text + fmt.Sprintf("    resources:\n    - name: %s\n      replicas: %d\n", GPU, s.Replicas)
 }
 
-// Resource is what pods ask for.
-func (s Spec) Resource() string {
-	if s.Rename {
-		return SharedGPU
+// Resource is what pods ask for; the first of Resources.
+func (s Spec) Resource() string { return s.Resources()[0] }
+
+// Resources are what pods can ask for: one, but for slices of several profiles.
+func (s Spec) Resources() []string {
+	switch {
+	case s.Rename:
+		return []string{SharedGPU}
+	case s.Kind != MIG || s.Strategy != Mixed:
+		return []string{GPU}
 	}
-	return GPU
+	var all []string
+	for _, p := range s.slices() {
+		all = append(all, MIGResource(p.Profile))
+	}
+	if len(all) == 0 {
+		return []string{GPU}
+	}
+	return all
 }
 
 // Units is how many pods share one GPU, at least 1.
@@ -121,6 +144,9 @@ func (s Spec) Units() int { return max(s.Replicas, 1) }
 // Offers is what a node with so many GPUs has to offer, by resource; 0 stands
 // for a resource that must be gone.
 func (s Spec) Offers(gpus int) map[string]int64 {
+	if s.Kind == MIG {
+		return s.migOffers(gpus)
+	}
 	offers := map[string]int64{GPU: 0, SharedGPU: 0}
 	offers[s.Resource()] = int64(gpus * s.Units())
 	return offers
@@ -131,13 +157,17 @@ func (s Spec) String() string {
 	switch {
 	case s.Kind == Whole:
 		return "not shared"
+	case s.Kind == MIG && s.Slices != "":
+		return "MIG " + s.Strategy + ", " + strings.ReplaceAll(s.Slices, ":", " x")
+	case s.Kind == MIG:
+		return "MIG " + s.Strategy + ", " + s.Layout
 	case s.Rename:
 		return fmt.Sprintf("%s, %d pods for each GPU as %s", s.Kind, s.Replicas, SharedGPU)
 	}
 	return fmt.Sprintf("%s, %d pods for each GPU", s.Kind, s.Replicas)
 }
 
-// Caution is what this kind of sharing does not do, "" for whole GPUs.
+// Caution is what this kind of sharing does not do, "" for whole GPUs and MIG.
 func (s Spec) Caution() string {
 	switch s.Kind {
 	case TimeSlicing:

@@ -87,6 +87,7 @@ func TestWhatNVIDIARejects(t *testing.T) {
 func TestMIGProfilesByCard(t *testing.T) {
 	a100, h100nvl := Card{Model: "A100 80GB", Device: "20b2"}, Card{Model: "H100 NVL", Device: "2321"}
 	a10 := Card{Model: "A10", Device: "2236"}
+	old := Card{Model: "A100 80GB", Device: "20b2", Driver: "450.51.06"}
 	for _, tc := range []struct {
 		profile string
 		cards   []Card
@@ -97,8 +98,14 @@ func TestMIGProfilesByCard(t *testing.T) {
 		{"1g.5gb", []Card{a100}, "no profile 1g.5gb; it has 1g.10gb"},
 		{"1g.12gb", []Card{a10}, "has no MIG"},
 		{"balanced", []Card{a100, h100nvl}, "mixes A100 80GB and H100 NVL"},
+		{"1g.10gb:2 2g.20gb:1 3g.40gb:1", []Card{a100}, ""},
+		{"3g.40gb:1 4g.40gb:1", []Card{a100}, ""},
+		{"3g.40gb:2 1g.10gb:2", []Card{a100}, "take 8 compute slices of 7"},
+		{"1g.20gb:3 3g.40gb:1", []Card{a100}, "take 10 memory slices of 8"},
+		{"7g.80gb:2", []Card{a100}, "at most 1 of 7g.80gb fit"},
+		{"1g.10gb", []Card{old}, "MIG from driver 450.80.02 on; driver 450.51.06 runs"},
 	} {
-		got := strings.Join(RefuseMIG(tc.profile, tc.cards), "; ")
+		got := strings.Join(Spec{Kind: MIG, Strategy: Mixed, Layout: tc.profile}.Refuse(tc.cards), "; ")
 		if (tc.want == "") != (got == "") || !strings.Contains(got, tc.want) {
 			t.Errorf("%s on %v: %q, want %q", tc.profile, tc.cards, got, tc.want)
 		}

@@ -161,9 +161,9 @@ func JudgeCrowd(n Node, logs []Log) Result {
 		}
 		all.GPUs = append(all.GPUs, g)
 		delete(gpus, h.UUID)
-		if full && times[h.UUID] != n.Units {
+		if want := max(n.Units, 1); full && times[h.UUID] != want {
 			all.Compute = Failed
-			all.Findings = append(all.Findings, Finding{CodeSharedUneven, fmt.Sprintf("%s was given to %d pods at once, want %d", h.UUID, times[h.UUID], n.Units)})
+			all.Findings = append(all.Findings, Finding{CodeSharedUneven, fmt.Sprintf("%s was given to %d pods at once, want %d", h.UUID, times[h.UUID], want)})
 		}
 	}
 	for _, log := range logs { // those the machine does not have, in a fixed order

@@ -58,6 +58,8 @@ type GPUResult struct {
 	Name   string `json:"name,omitempty"`
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"`
+	// Of is the UUID of the GPU that a slice is part of.
+	Of string `json:"of,omitempty"`
 }
 
 // Result is the verdict on what a pod printed.

@@ -198,7 +198,7 @@ func TestScript(t *testing.T) {
 	}
 	program("nvidia-smi", `printf 'GPU 0: NVIDIA H100 80GB HBM3 (UUID: `+uuidA+`)\nGPU 1: NVIDIA H100 80GB HBM3 (UUID: `+uuidB+`)\nGPU 2: x (UUID: GPU-a;rm -rf)\n'`)
 	log = run("/nowhere", adder)
-	want := []GPU{{uuidA, "NVIDIA H100 80GB HBM3"}, {uuidB, "NVIDIA H100 80GB HBM3"}}
+	want := []GPU{{UUID: uuidA, Name: "NVIDIA H100 80GB HBM3"}, {UUID: uuidB, Name: "NVIDIA H100 80GB HBM3"}}
 	if log.SMI != 0 || !log.Ended || !reflect.DeepEqual(log.GPUs, want) || len(log.Runs) != 2 {
 		t.Fatalf("got %+v", log)
 	}

@@ -11,6 +11,8 @@ type GPU struct {
 	// UUID is GPU-... or, for a slice, MIG-...
 	UUID string `json:"uuid"`
 	Name string `json:"name,omitempty"`
+	// Of is the UUID of the GPU that a slice is part of.
+	Of string `json:"of,omitempty"`
 }
 
 // Unknown stands for a count that nobody could observe.
@@ -32,6 +34,8 @@ type Node struct {
 	// Driver is the driver's version, Units how many schedulable units one GPU is shared into (0 and 1: not shared).
 	Driver string
 	Units  int
+	// Beside: each unit goes to a pod of its own, side by side, though none is shared: MIG slices.
+	Beside bool
 }
 
 // resource is what pods ask for.
@@ -42,12 +46,21 @@ func (n Node) resource() corev1.ResourceName {
 	return Resource
 }
 
+// key tells the tests of one node apart: there is one for each profile of slices.
+func (n Node) key() string {
+	if n.Beside {
+		return n.Name + " " + n.Resource
+	}
+	return n.Name
+}
+
 // free is how many units nobody has asked for.
 func (n Node) free() int { return max(n.Allocatable-n.Requested, 0) }
 
 // shared: a request of more than one unit of a shared GPU is refused or means
-// nothing (k8s-device-plugin#443, #929), so a shared node is asked for one.
-func (n Node) shared() bool { return n.Units > 1 }
+// nothing (k8s-device-plugin#443, #929), so a shared node is asked for one. A
+// program computes on one slice of MIG, however many its pod has.
+func (n Node) shared() bool { return n.Units > 1 || n.Beside }
 
 // ask is how many units the test takes.
 func (n Node) ask() int {

@@ -34,7 +34,7 @@ func Pod(n Node, o Options, mark string, attempt int) *corev1.Pod {
 	pod := &corev1.Pod{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: Namespace, Name: podName(n.Name, mark, attempt),
+			Namespace: Namespace, Name: podName(n.key(), mark, attempt),
 			Labels: map[string]string{"app.kubernetes.io/managed-by": "gpuctl", "app.kubernetes.io/name": "gpuctl-smoke", "gpuctl.dev/smoke": mark},
 		},
 		Spec: corev1.PodSpec{

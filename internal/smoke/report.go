@@ -169,19 +169,42 @@ type Proof struct {
 	Image  string    `json:"image"`
 }
 
-// Proof returns what to write on a node, and whether it passed.
+// Proof returns what to write on a node, and whether all its tests passed: a node
+// with slices of several profiles has one test for each. A slice stands for its GPU.
 func (r Report) Proof(node string) (Proof, bool) {
+	p := Proof{Time: r.Finished.UTC().Truncate(time.Second), Image: r.Image}
+	tested, named := false, map[string]bool{}
 	for _, n := range r.Nodes {
-		if n.Node != node || n.Status != Passed {
+		if n.Node != node {
 			continue
 		}
-		p := Proof{Time: r.Finished.UTC().Truncate(time.Second), Driver: n.Driver, Image: r.Image}
-		for _, g := range n.GPUs {
-			p.UUIDs = append(p.UUIDs, g.UUID)
+		if n.Status != Passed {
+			return Proof{}, false
 		}
-		return p, true
+		tested, p.Driver = true, n.Driver
+		for _, g := range n.GPUs {
+			uuid := g.UUID
+			if g.Of != "" {
+				uuid = g.Of
+			}
+			if !named[uuid] {
+				p.UUIDs = append(p.UUIDs, uuid)
+			}
+			named[uuid] = true
+		}
 	}
-	return Proof{}, false
+	return p, tested
+}
+
+// attach names the GPU of each slice.
+func (n *NodeReport) attach(host []GPU) {
+	of := map[string]string{}
+	for _, h := range host {
+		of[h.UUID] = h.Of
+	}
+	for i := range n.GPUs {
+		n.GPUs[i].Of = of[n.GPUs[i].UUID]
+	}
 }
 
 // Annotation is the proof as the annotation's value.

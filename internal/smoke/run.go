@@ -91,6 +91,7 @@ func (t *tester) node(ctx context.Context, n Node) NodeReport {
 	default:
 		t.pod(ctx, n, r)
 	}
+	r.attach(n.Host)
 	r.settle()
 	r.Seconds = t.now().Sub(start).Seconds()
 	return r.NodeReport

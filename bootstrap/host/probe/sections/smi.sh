@@ -9,3 +9,5 @@ case $out in *"not a valid field"*) out=$(ask "$base$more") rc=$? ;; esac
 case $out in *"not a valid field"*) out=$(ask "$base") rc=$? ;; esac
 echo "rc $rc"
 printf '%s\n' "$out" | sed 's/^/row /'
+# The slices of GPUs in MIG mode; the second question costs time that others need not give.
+! printf '%s\n' "$out" | grep -Eq '^([^,]*, ){6}Enabled,' || nvidia-smi -L 2>&1 | sed 's/^/list /'
