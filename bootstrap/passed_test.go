@@ -197,7 +197,7 @@ func TestSourcesLetIn(t *testing.T) {
 	if env := *e.fleet.env.Load(); env["http_proxy"] != want.Proxy.HTTP {
 		t.Errorf("downloads: %v", env)
 	}
-	if rel, _ := w.operator(); rel.Chart.Repository != "oci://m.example/charts" {
+	if rel, _ := w.operator(s); rel.Chart.Repository != "oci://m.example/charts" {
 		t.Errorf("charts come from %s", rel.Chart.Repository)
 	}
 }
