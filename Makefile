@@ -4,7 +4,7 @@ BIN      := bin/gpuctl
 TOOLS    := build/tools
 GOLANGCI := v2.15.0
 
-.PHONY: all build test test-unit test-lab test-full lint cross fuzz bench bench-quick schema demo demo-down clean
+.PHONY: all build test test-unit test-lab test-full lint cross fuzz bench bench-quick schema docs demo demo-down clean
 
 all: build
 
@@ -57,6 +57,11 @@ bench-quick: build
 
 schema:
 	$(GO) test ./internal/config -run TestSchemaIsUpToDate -update
+
+# The reference of commands (docs/cli), from the text of their --help.
+docs:
+	rm -rf docs/cli
+	$(GO) run ./cmd/gpuctl docs --markdown docs/cli
 
 # Two machines with two simulated GPUs each, and a cluster made of them.
 demo: build

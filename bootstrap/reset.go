@@ -8,28 +8,31 @@ import (
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
+	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
 
 // Reset takes nodes or the whole cluster apart: k3s, its data, network and files
-// go; driver and Container Toolkit stay. A single node is drained first and its
+// go; the Container Toolkit stays, and so does the driver unless it is asked for and
+// gpuctl installed it. A single node is drained first and its
 // Node object goes with it. Machines that are not reached are named in the error
 // and the others are reset all the same.
 func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error) {
-	if o.Driver {
-		return ApplyResult{}, errors.New("removing the driver is not supported yet: gpuctl has not installed it")
-	}
 	start := time.Now()
 	s, err := e.observe(ctx)
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	do := e.doer()
-	actions, err := e.want.resetActions(s, do, o.Nodes)
+	actions, err := e.want.resetActions(s, do, o)
 	if err != nil {
 		return ApplyResult{}, err
+	}
+	if o.Driver {
+		e.tellOfDrivers(s, o.Nodes)
 	}
 	b := book{actions: actions, out: map[string]bool{}}
 	result := ApplyResult{PlanResult: e.planResult(s, b)}
@@ -42,7 +45,7 @@ func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error)
 	run := plan.Executor{
 		Consents: consents(actions), Observer: e.tell,
 		Replan: func(ctx context.Context, scope string) ([]plan.Action, error) {
-			return e.replanReset(ctx, do, o.Nodes, scope)
+			return e.replanReset(ctx, do, o, scope)
 		},
 	}.Run(ctx, actions)
 	result.Outcomes, result.Changed = outcomes(run), run.Changed()
@@ -51,7 +54,7 @@ func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error)
 }
 
 // replanReset looks at a machine again: what a reset left over is still pending.
-func (e *Engine) replanReset(ctx context.Context, do doer, nodes []string, scope string) ([]plan.Action, error) {
+func (e *Engine) replanReset(ctx context.Context, do doer, o ResetOptions, scope string) ([]plan.Action, error) {
 	if scope == "" {
 		return nil, nil
 	}
@@ -61,15 +64,26 @@ func (e *Engine) replanReset(ctx context.Context, do doer, nodes []string, scope
 		return nil, err
 	}
 	s.facts[scope] = facts
-	if len(nodes) > 0 {
+	if len(o.Nodes) > 0 {
 		e.observeCluster(ctx, &s)
 	}
-	actions, err := e.want.resetActions(s, do, nodes)
+	actions, err := e.want.resetActions(s, do, o)
 	return ofScope(actions, scope), err
 }
 
+// tellOfDrivers says of machines whose driver is not gpuctl's that it stays.
+func (e *Engine) tellOfDrivers(s sight, nodes []string) {
+	for _, m := range e.want.machines {
+		facts, seen := s.facts[m.Name]
+		if seen && (len(nodes) == 0 || slices.Contains(nodes, m.Name)) && facts.Driver.Value.LoadedVersion != "" && !nvidia.OwnDriver(facts) {
+			e.settings.Sink.Emit(event.Event{Kind: event.Note, Machine: m.Name, Text: "the driver came with the machine and stays"})
+		}
+	}
+}
+
 // resetActions plans a reset. It is pure.
-func (w wanted) resetActions(s sight, do doer, nodes []string) ([]plan.Action, error) {
+func (w wanted) resetActions(s sight, do doer, o ResetOptions) ([]plan.Action, error) {
+	nodes := o.Nodes
 	whole := len(nodes) == 0
 	if !whole && slices.Contains(nodes, w.server().Name) && len(nodes) < len(w.machines) {
 		return nil, fmt.Errorf("resetting %s: it is the cluster's only server; reset the whole cluster (no names) or other nodes", w.server().Name)
@@ -89,7 +103,14 @@ func (w wanted) resetActions(s sight, do doer, nodes []string) ([]plan.Action, e
 			}
 		}
 		want := w.k3s(m, s, Network{})
-		actions = append(actions, k3s.ResetPlan(want, k3s.See(facts, w.key), k3s.ResetOptions{}, do.on(m.Name), needs...)...)
+		off := k3s.ResetPlan(want, k3s.See(facts, w.key), k3s.ResetOptions{}, do.on(m.Name), needs...)
+		actions = append(actions, off...)
+		for _, a := range off {
+			needs = append(needs, a.ID)
+		}
+		if o.Driver {
+			actions = append(actions, nvidia.RemovePlan(m.Name, facts, do.on(m.Name), needs...)...)
+		}
 	}
 	return actions, nil
 }

@@ -3,6 +3,7 @@ package k3s
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -107,6 +108,39 @@ func TestDownloadFallsBackToTheClient(t *testing.T) {
 	}
 }
 
+// Whatever an installation got to, and whoever made it, reset finds it. The
+// password alone is a trace, unless it is to stay.
+func TestResetFindsEveryState(t *testing.T) {
+	w := agentWant()
+	for _, path := range []string{
+		"/etc/rancher/node/password", "/usr/local/bin/k3s-uninstall.sh", "/usr/local/bin/k3s-agent-uninstall.sh", UserConfig, OwnConfig,
+		stagedPath(w) + ".part", w.Data() + "/server", w.Data() + "/agent", w.Data() + "/data",
+	} {
+		if !slices.Contains(append(host.DefaultFiles(), Paths(w)...), path) {
+			t.Errorf("the probe does not ask for %s", path)
+		}
+		seen := Seen{Files: map[string]host.File{path: {}}}
+		got := ResetPlan(w, seen, ResetOptions{}, nil)
+		if len(got) != 1 || !strings.Contains(got[0].Reason, path) {
+			t.Errorf("with %s: %+v", path, got)
+			continue
+		}
+		if official := strings.HasSuffix(path, "uninstall.sh"); official != strings.HasPrefix(got[0].Changes[0], "run "+path) {
+			t.Errorf("with %s: changes %q", path, got[0].Changes)
+		}
+		if kept := ResetPlan(w, seen, ResetOptions{KeepPassword: true}, nil); len(kept) == 0 != strings.HasPrefix(path, "/etc/rancher/node/") {
+			t.Errorf("with %s and the password kept: %+v", path, kept)
+		}
+	}
+	if got := ResetPlan(w, Seen{Unknown: "architecture"}, ResetOptions{}, nil); len(got) != 0 {
+		t.Errorf("a clean machine that does not say what it is: %+v", got)
+	}
+	slow := See(host.Facts{Files: host.Unknown[map[string]host.File]("timeout"), K3s: host.Absent[host.K3s]()}, "key")
+	if got := ResetPlan(w, slow, ResetOptions{}, nil); len(got) != 1 || !strings.Contains(got[0].Reason, "not known") {
+		t.Errorf("a machine that does not tell: %+v", got)
+	}
+}
+
 func TestReset(t *testing.T) {
 	w := agentWant()
 	if got := ResetPlan(w, Seen{}, ResetOptions{}, nil); len(got) > 0 {
@@ -123,6 +157,9 @@ func TestReset(t *testing.T) {
 	actions := ResetPlan(w, half, ResetOptions{}, on, "gpu-2/drain")
 	if len(actions) != 1 || actions[0].Consent != plan.ConsentUninstall || !strings.Contains(actions[0].Reason, AgentTokenFile) {
 		t.Fatalf("a half-installed machine: %+v", actions)
+	}
+	if got := strings.Join(actions[0].Changes, "\n"); !strings.HasSuffix(got, "delete /etc/rancher/node") || strings.Contains(got, "uninstall.sh") {
+		t.Errorf("changes:\n%s", got)
 	}
 	err := actions[0].Apply(context.Background(), func(string, ...any) {})
 	if err == nil || err.Error() != "uninstalling k3s: still there: mount /data/k3s/storage, interface cni0" {

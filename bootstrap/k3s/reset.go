@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 )
@@ -32,12 +33,15 @@ func ResetPlan(w Want, s Seen, o ResetOptions, on remote.Runner, needs ...string
 		traces = append(traces, "k3s "+s.Version)
 	}
 	for _, path := range sortedKeys(s.Files) {
+		if o.KeepPassword && strings.HasPrefix(path, "/etc/rancher/node/") {
+			continue
+		}
 		if strings.HasPrefix(path, "/etc/rancher/") || strings.Contains(path, "k3s") || strings.HasPrefix(path, w.Data()+"/") {
 			traces = append(traces, path)
 		}
 	}
-	if s.Unknown != "" {
-		traces = append(traces, "not known: "+s.Unknown)
+	if s.Unseen != "" {
+		traces = append(traces, "not known: "+s.Unseen)
 	}
 	if len(traces) == 0 || !safeDataDir(w.Data()) {
 		return nil
@@ -45,7 +49,16 @@ func ResetPlan(w Want, s Seen, o ResetOptions, on remote.Runner, needs ...string
 	changes := []string{
 		"stop k3s and all its containers on this machine",
 		"delete " + w.Data() + ", /var/lib/kubelet, /var/lib/cni, /etc/rancher/k3s, units, " + Binary,
+		"delete tokens and certificates, " + host.PathModules + ", " + host.PathSysctl,
 		"remove interfaces cni0 and flannel*, and packet filter rules of Kubernetes",
+	}
+	for _, script := range []string{"k3s-uninstall.sh", "k3s-agent-uninstall.sh"} {
+		if _, there := s.Files[BinDir+"/"+script]; there {
+			changes = append([]string{"run " + BinDir + "/" + script + ", then remove what it leaves"}, changes...)
+		}
+	}
+	if !o.KeepPassword {
+		changes = append(changes, "delete /etc/rancher/node")
 	}
 	return []plan.Action{{
 		ID: ResetID(w.Machine), Machine: w.Machine, Title: "uninstall k3s", Needs: needs,

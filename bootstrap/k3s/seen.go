@@ -16,6 +16,9 @@ import (
 type Seen struct {
 	// Unknown is why k3s could not be looked at; nothing is planned then.
 	Unknown string
+	// Unseen is why what is installed could not be looked at, a part of Unknown: whether
+	// there is something to take off does not depend on the rest.
+	Unseen string
 	// Arch is "amd64" or "arm64".
 	Arch string
 	// Version and SHA256 are of the installed binary; empty when there is none.
@@ -36,9 +39,11 @@ type Seen struct {
 	Unregistered string
 }
 
-// Paths are the files whose state Plan needs; the probe must ask for them.
+// Paths are the files whose state Plan and ResetPlan need; the probe must ask for them.
 func Paths(w Want) []string {
 	paths := []string{RegistriesFile, UserConfig, tokenFile(w), AgentTokenFile}
+	// What an installation that was cut off leaves, or one of another tool's.
+	paths = append(paths, stagedPath(w), stagedPath(w)+".part", w.Data()+"/server", w.Data()+"/agent", w.Data()+"/data")
 	for _, f := range Files(w) {
 		paths = append(paths, f.Path)
 	}
@@ -62,9 +67,11 @@ func See(f host.Facts, key string) Seen {
 	}
 	switch {
 	case f.K3s.Unsure():
-		s.Unknown = "k3s: " + f.K3s.Reason()
+		s.Unseen = "k3s: " + f.K3s.Reason()
+		s.Unknown = s.Unseen
 	case f.Files.Unsure():
-		s.Unknown = "files: " + f.Files.Reason()
+		s.Unseen = "files: " + f.Files.Reason()
+		s.Unknown = s.Unseen
 	case s.Arch == "":
 		s.Unknown = fmt.Sprintf("architecture %q", f.System.Value.Arch)
 	}

@@ -28,7 +28,7 @@ var accessScript string
 func AccessID(machine string) string { return machine + "/apt-access" }
 
 // Paths are the files whose state Plan needs; the probe must ask for them.
-func Paths() []string { return []string{PathAptAuth, PathAptCA, PathAptConf} }
+func Paths() []string { return []string{PathAptAuth, PathAptCA, PathAptConf, PathNouveau} }
 
 // accessFile is one of the files; an empty text is none.
 type accessFile struct{ path, mode, text string }

@@ -14,9 +14,17 @@ func newReset(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset",
 		Short: "Take the cluster, or the nodes of --nodes, apart",
-		Long: `reset drains nodes, takes them out of the cluster and uninstalls k3s and what
-gpuctl laid beside it. It shows what it will destroy and asks.`,
-		Example: "  gpuctl reset\n  gpuctl reset --nodes gpu-3 --yes",
+		Long: `reset uninstalls k3s and what gpuctl laid beside it: services, mounts, interfaces,
+packet filter rules, files, tokens, certificates and the node's password. An
+uninstall script of k3s's own installer is used where there is one, and what it
+leaves is removed. It works on a machine whose installation was cut off, and
+while the API is dead. Single nodes are drained and leave the cluster first.
+
+The Container Toolkit stays, and so does the driver unless --driver says
+otherwise; a driver that came with the machine's image always stays.
+
+It shows what it will destroy and asks.`,
+		Example: "  gpuctl reset\n  gpuctl reset --nodes gpu-3 --yes\n  gpuctl reset --driver",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withSession(cmd.Context(), need{verb: "reset", lock: true, record: true, retryFor: patience},

@@ -31,7 +31,7 @@ going to do, and can be run again at any time: what is right already stays.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkFlags() }
 	root.AddCommand(
 		newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
-		newNode(a), newGPU(a), newKubeconfig(a), newSSH(a), newReset(a), newExplain(a), newSchema(a), newVersion(a),
+		newNode(a), newGPU(a), newKubeconfig(a), newSSH(a), newReset(a), newExplain(a), newSchema(a), newVersion(a), newDocs(a),
 	)
 	return root
 }

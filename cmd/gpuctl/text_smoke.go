@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
@@ -14,9 +15,13 @@ func (s *session) smokeText(out io.Writer, r bootstrap.SmokeResult) error {
 	w := &writer{w: out}
 	rows := [][]string{{"NODE", "TEST", "RESULT", "TIME", "DETAIL"}}
 	passed := 0
+	var failed []string
 	for _, n := range r.Nodes {
-		if n.Status == "passed" {
+		switch n.Status {
+		case "passed":
 			passed++
+		case "failed":
+			failed = append(failed, n.Node)
 		}
 		for _, step := range n.Steps {
 			took := ""
@@ -34,5 +39,12 @@ func (s *session) smokeText(out io.Writer, r bootstrap.SmokeResult) error {
 		}
 	}
 	w.linef("\n%s: %d of %s passed in %s", r.Cluster, passed, plural(len(r.Nodes), "node"), ui.Duration(time.Duration(r.Seconds*float64(time.Second))))
+	if s.record != nil {
+		w.linef("record: %s", s.record.Path())
+	}
+	if len(failed) > 0 {
+		names := strings.Join(failed, ",")
+		w.linef("\nNext:\n  %s\n  %s", s.command("doctor --nodes "+names), s.command("smoke --nodes "+names))
+	}
 	return w.err
 }

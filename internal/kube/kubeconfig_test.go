@@ -134,6 +134,8 @@ func TestMergeKeepsALinkAndComments(t *testing.T) {
 	}
 }
 
+// kubernetes-client/csharp#411, kubernetes/kubectl#1054: a list of files, one of
+// them missing, one with paths that are relative to it.
 func TestMergeIntoSeveralFiles(t *testing.T) {
 	dir := t.TempDir()
 	a := place(t, "075/project/a.yaml", filepath.Join(dir, "project", "a.yaml"))

@@ -20,6 +20,8 @@ type lines struct {
 	// width is that of the machine column.
 	width   int
 	verbose bool
+	// cut shortens names that are wider than the column.
+	cut bool
 }
 
 func newLines(style Style, machines []string, verbose bool) lines {
@@ -27,7 +29,7 @@ func newLines(style Style, machines []string, verbose bool) lines {
 	for _, m := range machines {
 		width = max(width, ansi.StringWidth(m))
 	}
-	return lines{style, width, verbose}
+	return lines{Style: style, width: width, verbose: verbose}
 }
 
 // line is the event's line with its line break, or "" for an event without one.
@@ -83,6 +85,9 @@ func (l lines) format(e event.Event, word, text string) string {
 	machine := oneLine(e.Machine)
 	if machine == "" {
 		machine = "cluster"
+	}
+	if l.cut {
+		machine = ansi.Truncate(machine, l.width, "…")
 	}
 	margin := strings.Repeat(" ", l.width+wordWidth+4)
 	return strings.TrimRight(pad(machine, l.width)+"  "+pad(word, wordWidth)+"  "+indent(Clean(text), margin), " ") + "\n"

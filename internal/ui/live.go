@@ -3,7 +3,7 @@ package ui
 import (
 	"fmt"
 	"io"
-	"sort"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,8 +25,8 @@ type Live struct {
 	now  func() time.Time
 
 	mu      sync.Mutex
-	running map[string]work // by action
-	drawn   int             // lines of the view on the screen
+	running []work
+	drawn   []int // the widths of the view's lines on the screen
 	closed  bool
 	stop    chan struct{}
 	stopped sync.WaitGroup
@@ -34,8 +34,8 @@ type Live struct {
 
 // work is an action that runs.
 type work struct {
-	machine, title, waits string
-	since                 time.Time
+	id, machine, title, waits string
+	since                     time.Time
 }
 
 // NewLive draws on the terminal w, whose size is asked before every drawing.
@@ -48,8 +48,7 @@ func NewLive(w io.Writer, style Style, machines []string, verbose bool, size fun
 }
 
 func newLive(w io.Writer, style Style, machines []string, verbose bool, size func() Size, now func() time.Time) *Live {
-	return &Live{lines: newLines(style, machines, verbose), w: w, size: size, now: now,
-		running: map[string]work{}, stop: make(chan struct{})}
+	return &Live{lines: newLines(style, machines, verbose), w: w, size: size, now: now, stop: make(chan struct{})}
 }
 
 func (l *Live) tick() {
@@ -72,25 +71,27 @@ func (l *Live) tick() {
 func (l *Live) Emit(e event.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	at := slices.IndexFunc(l.running, func(w work) bool { return w.id == e.Action })
 	switch e.Kind {
 	case event.ActionStarted:
 		if l.closed {
 			break
 		}
-		l.running[e.Action] = work{machine: oneLine(e.Machine), title: oneLine(e.Text), since: l.now()}
+		l.running = append(l.running, work{id: e.Action, machine: oneLine(e.Machine), title: oneLine(e.Text), since: l.now()})
 		l.draw("")
 		return
 	case event.ActionProgress:
-		if w, ok := l.running[e.Action]; ok {
-			w.waits = oneLine(e.Text)
-			l.running[e.Action] = w
+		if at >= 0 {
+			l.running[at].waits = oneLine(e.Text)
 		}
 		l.draw("")
 		return
 	case event.ActionDone, event.ActionFailed, event.ActionBlocked:
-		delete(l.running, e.Action)
+		if at >= 0 {
+			l.running = slices.Delete(l.running, at, at+1)
+		}
 	}
-	l.draw(l.line(e))
+	l.draw(l.fitted(l.size()).line(e))
 }
 
 // Close takes the view off the screen and stops drawing. Later events are
@@ -102,7 +103,7 @@ func (l *Live) Close() {
 		return
 	}
 	l.closed = true
-	l.running = map[string]work{}
+	l.running = nil
 	l.draw("")
 	l.mu.Unlock()
 	close(l.stop)
@@ -112,60 +113,105 @@ func (l *Live) Close() {
 // draw replaces the view in one write, so that nothing flickers: up to its first
 // line, clear, print what is finished, print the view.
 func (l *Live) draw(finished string) {
-	view := l.view()
+	size := l.size()
+	view := l.view(size)
 	var b strings.Builder
-	if l.drawn > 0 {
-		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", l.drawn)
+	if up := l.rows(size); up > 0 {
+		fmt.Fprintf(&b, "\x1b[%dA\r\x1b[J", up)
 	}
 	b.WriteString(finished)
+	l.drawn = l.drawn[:0]
 	for _, line := range view {
 		b.WriteString(line + "\n")
+		l.drawn = append(l.drawn, ansi.StringWidth(line))
 	}
-	l.drawn = len(view)
 	if b.Len() > 0 {
 		_, _ = io.WriteString(l.w, b.String())
 	}
 }
 
-func (l *Live) view() []string {
-	size := l.size()
-	ids := make([]string, 0, len(l.running))
-	for id := range l.running {
-		ids = append(ids, id)
+// rows is how many rows of the screen the view takes now. A terminal that was
+// made narrower since has broken its lines anew.
+func (l *Live) rows(size Size) int {
+	rows := 0
+	for _, width := range l.drawn {
+		rows += max((width+size.Width-1)/size.Width, 1)
 	}
-	sort.Slice(ids, func(i, j int) bool {
-		a, b := l.running[ids[i]], l.running[ids[j]]
-		if a.machine != b.machine {
-			return a.machine < b.machine
+	return min(rows, max(size.Height-1, 1)) // what scrolled away is out of reach
+}
+
+// narrow is the width below which what is waited for gets a row of its own.
+const narrow = 60
+
+// fitted keeps the column of machines to a fourth of the width.
+func (l *Live) fitted(size Size) lines {
+	out := l.lines
+	room := max(size.Width/4, len("cluster"))
+	out.cut = out.width > room
+	out.width = min(out.width, room)
+	return out
+}
+
+// view is a line per machine, the cluster's first; on a narrow terminal two,
+// where there is room for them.
+func (l *Live) view(size Size) []string {
+	var machines []string
+	of := map[string][]work{}
+	for _, w := range l.running {
+		if len(of[w.machine]) == 0 {
+			machines = append(machines, w.machine)
 		}
-		return ids[i] < ids[j]
-	})
+		of[w.machine] = append(of[w.machine], w)
+	}
+	slices.Sort(machines)
 	most := max(size.Height-2, 1)
+	apart := size.Width < narrow && 2*len(machines) <= most
 	var out []string
-	for i, id := range ids {
-		if i == most-1 && len(ids) > most {
-			out = append(out, ansi.Truncate(fmt.Sprintf("... and %d more", len(ids)-i), size.Width-1, "…"))
+	for i, m := range machines {
+		if i == most-1 && len(machines) > most {
+			out = append(out, ansi.Truncate(fmt.Sprintf("... and %d more", len(machines)-i), size.Width-1, "…"))
 			break
 		}
-		out = append(out, l.workLine(l.running[id], size.Width-1))
+		out = append(out, l.workLines(m, of[m], size, apart)...)
 	}
 	return out
 }
 
-// workLine fits machine, title, elapsed time and what is waited for into width.
-// A line that wrapped would spoil the count of lines to go up.
-func (l *Live) workLine(w work, width int) string {
-	machine := w.machine
+// workLines fit a machine, the time of its longest action, what it does and what
+// it waits for into the terminal's width. A line that wrapped would spoil the
+// count of rows to go up.
+func (l *Live) workLines(machine string, all []work, size Size, apart bool) []string {
 	if machine == "" {
 		machine = "cluster"
 	}
-	elapsed := Duration(l.now().Sub(w.since).Truncate(time.Second))
-	if l.now().Sub(w.since) < 10*time.Second {
-		elapsed = fmt.Sprintf("%ds", int(l.now().Sub(w.since).Seconds()))
+	width := max(size.Width-1, 1)
+	column := l.fitted(size).width
+	head := pad(ansi.Truncate(machine, column, "…"), column) + "  " + pad(l.elapsed(all[0].since), 6) + " "
+	var title, waits []string
+	for _, w := range all {
+		title = append(title, w.title)
+		if w.waits != "" {
+			waits = append(waits, w.waits)
+		}
 	}
-	line := pad(machine, l.width) + "  " + pad(elapsed, 6) + " " + w.title
-	if w.waits != "" {
-		line += l.dim(": " + w.waits)
+	text, reason := strings.Join(title, " + "), strings.Join(waits, "; ")
+	switch {
+	case reason == "":
+		return []string{ansi.Truncate(head+text, width, "…")}
+	case apart:
+		return []string{ansi.Truncate(head+text, width, "…"), ansi.Truncate("    "+l.dim(reason), width, "…")}
 	}
-	return ansi.Truncate(line, max(width, 1), "…")
+	// Both stay in sight: the longer one gives way.
+	room := max(width-ansi.StringWidth(head), 1)
+	text = ansi.Truncate(text, max(room-ansi.StringWidth(reason)-2, room/2), "…")
+	return []string{ansi.Truncate(head+text+l.dim(": "+reason), width, "…")}
+}
+
+// elapsed is the time since in whole seconds: tenths would flicker.
+func (l *Live) elapsed(since time.Time) string {
+	d := l.now().Sub(since).Truncate(time.Second)
+	if d < 10*time.Second {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return Duration(d)
 }

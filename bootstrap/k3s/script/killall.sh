@@ -70,4 +70,12 @@ for tables in iptables ip6tables; do
   printf '%s\n' "$rules" | grep -q -i -E 'KUBE-|CNI-|flannel' || continue
   printf '%s\n' "$rules" | grep -v -i -E 'KUBE-|CNI-|flannel' | "$tables-restore"
 done
+
+# kube-proxy's and flannel's tables where they use nftables themselves: kubernetes
+# pkg/proxy/nftables, flannel pkg/trafficmngr/nftables.
+if command -v nft >/dev/null 2>&1; then
+  nft list tables 2>/dev/null | while read -r _ family name; do
+    case $name in kube-proxy | flannel-ipv4 | flannel-ipv6) nft delete table "$family" "$name" ;; esac
+  done
+fi
 exit 0

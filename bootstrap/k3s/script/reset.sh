@@ -7,7 +7,7 @@ data=$1 password=$2
 export K3S_DATA_DIR="$data"
 
 for name in k3s-uninstall.sh k3s-agent-uninstall.sh; do
-  [ ! -x "/usr/local/bin/$name" ] || "/usr/local/bin/$name" >/dev/null 2>&1 </dev/null
+  [ ! -x "/usr/local/bin/$name" ] || timeout 300 "/usr/local/bin/$name" >/dev/null 2>&1 </dev/null
 done
 
 # What an uninstall script leaves, or all of it where there was none.
@@ -26,6 +26,8 @@ systemctl stop kubepods.slice >/dev/null 2>&1
 rm -f /etc/systemd/logind.conf.d/99-kubelet.conf
 # Logins of a package mirror: a machine that is given back must not keep them.
 rm -f /etc/apt/auth.conf.d/gpuctl.conf /etc/apt/gpuctl-ca.pem /etc/apt/apt.conf.d/51gpuctl-mirror
+# What gpuctl laid for k3s beside it. Limits that are in force stay until the next boot.
+rm -f /etc/modules-load.d/*gpuctl*.conf /etc/sysctl.d/*gpuctl*.conf /etc/systemd/logind.conf.d/*gpuctl*.conf
 rmdir /usr/libexec/kubernetes/kubelet-plugins/volume/exec /usr/libexec/kubernetes/kubelet-plugins/volume \
   /usr/libexec/kubernetes/kubelet-plugins /usr/libexec/kubernetes /etc/systemd/logind.conf.d 2>/dev/null
 rmdir /etc/rancher /var/lib/rancher /etc/cni/net.d /etc/cni 2>/dev/null
@@ -52,6 +54,10 @@ for tables in iptables ip6tables; do
   n=$("$tables-save" 2>/dev/null | grep -c -i -E 'KUBE-|CNI-|flannel')
   [ "$n" -eq 0 ] || left "$n rules in $tables"
 done
+if command -v nft >/dev/null 2>&1; then
+  n=$(nft list tables 2>/dev/null | grep -c -E ' (kube-proxy|flannel-ipv[46])$')
+  [ "$n" -eq 0 ] || left "$n tables of nftables"
+fi
 for cmdline in /proc/[0-9]*/cmdline; do
   command=$(tr '\0' ' ' <"$cmdline" 2>/dev/null) || continue
   case $command in "$data"/data/*/bin/containerd-shim*) left "process ${command%% *}" ;; esac

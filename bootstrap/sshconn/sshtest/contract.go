@@ -47,7 +47,8 @@ func run(t *testing.T, h remote.Runner, c remote.Cmd) string {
 	return string(res.Stdout)
 }
 
-// probeScript is what fish and tcsh cannot read as a command line (ShunmeiCho/cc-clip#98).
+// probeScript is what fish and tcsh cannot read as a command line
+// (loft-sh/devpod-provider-ssh#39, ShunmeiCho/cc-clip#98).
 const probeScript = `X='a b'
 printf '%s\n' "$X"
 sed -n 's/\(x\)/[\1]/p' <<EOF
