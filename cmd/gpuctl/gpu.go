@@ -16,12 +16,12 @@ import (
 func newGPU(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "gpu",
-		Short:   "Show the GPUs and share them between pods",
-		Example: "  gpuctl gpu list\n  gpuctl gpu share set --group h100 --time-slicing 4",
+		Short:   "Show the GPUs, share them between pods, count how many are needed",
+		Example: "  gpuctl gpu list\n  gpuctl gpu share set --group h100 --time-slicing 4\n  gpuctl gpu pack -f workloads.yaml --gpu H100",
 		Args:    knownCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newGPUList(a), newGPUShare(a))
+	cmd.AddCommand(newGPUList(a), newGPUShare(a), newGPUPack(a))
 	return cmd
 }
 

@@ -66,12 +66,12 @@ func ParseSlices(text string) (Slices, bool) {
 
 // IsProfile says whether a name has the form of a MIG profile: 1g.10gb, 1g.10gb+me.
 func IsProfile(name string) bool {
-	compute, memory, ok := shape(name)
+	compute, memory, ok := Shape(name)
 	return ok && compute > 0 && compute <= 8 && memory > 0
 }
 
-// shape is a profile's compute slices and its memory in GB as its name says.
-func shape(name string) (compute, memory int, ok bool) {
+// Shape is a profile's compute slices and its memory in GB as its name says.
+func Shape(name string) (compute, memory int, ok bool) {
 	g, rest, ok1 := strings.Cut(name, "g.")
 	gb, suffix, ok2 := strings.Cut(rest, "gb")
 	c, err1 := strconv.Atoi(g)
@@ -122,14 +122,14 @@ func balanced(have []Profile) (Slices, bool) {
 	return out, len(out) > 1
 }
 
-// overfull says why slices cannot stand side by side on one card, "" if nothing
+// Overfull says why slices cannot stand side by side on one card, "" if nothing
 // tells so: MIG has as many compute slices as the largest profile, and memory in
 // units of the smallest. That they fit is necessary, not sufficient: where each
 // may lie is known to the driver alone (mig user guide, placement).
-func overfull(slices Slices, have []Profile) string {
+func Overfull(slices Slices, have []Profile) string {
 	unit, room, most := 0, 0, 0
 	for _, p := range have {
-		c, m, _ := shape(p.Name)
+		c, m, _ := Shape(p.Name)
 		if unit == 0 || m < unit {
 			unit = m
 		}
@@ -138,7 +138,7 @@ func overfull(slices Slices, have []Profile) string {
 	parts := func(gb int) int { return (gb + unit/2) / unit }
 	compute, memory := 0, 0
 	for _, s := range slices {
-		c, m, _ := shape(s.Profile)
+		c, m, _ := Shape(s.Profile)
 		compute, memory = compute+c*s.Count, memory+parts(m)*s.Count
 		for _, p := range have {
 			if p.Name == s.Profile && s.Count > p.Most {

@@ -87,7 +87,7 @@ func (s Spec) refuseMIG(cards []Card) []string {
 				why = append(why, fmt.Sprintf("%s has no profile %s; it has %s", c.Model, p.Profile, names(have)))
 			}
 		}
-		if text := overfull(slices, have); text != "" && !lacking {
+		if text := Overfull(slices, have); text != "" && !lacking {
 			why = append(why, c.Model+": "+text)
 		}
 		if floor := minDriver(c.Device); floor != "" && older(c.Driver, floor) {
