@@ -110,9 +110,8 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 	// Both are asked at once: each question costs a round trip.
 	var failed error
 	var asking sync.WaitGroup
-	if e.want.config.OperatorEnabled() {
+	if rel, serves := e.want.gpuRelease(*s); serves && releaser != nil {
 		asking.Go(func() {
-			rel, _ := e.want.operator(*s)
 			s.cluster.release, failed = releaser.Observe(ctx, rel)
 		})
 	}

@@ -93,21 +93,31 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 			b.actions, returning = append(b.actions, a), append(returning, a.ID)
 		}
 	}
-	if !w.config.OperatorEnabled() || !w.anyGPU(b, s) {
+	if _, serves := w.gpuRelease(s); !serves || !w.anyGPU(b, s) {
 		return
 	}
-	b.actions = append(b.actions, w.installOperator(b, s, do)...)
+	if w.config.OperatorEnabled() {
+		b.actions = append(b.actions, needing(w.installOperator(b, s, do), w.labelled(b, s))...)
+	} else {
+		b.actions = append(b.actions, w.installPlugin(s, do)...)
+	}
 	for _, m := range w.machines {
 		if b.out[m.Name] || len(nvidia.GPUs(s.facts[m.Name])) == 0 {
 			continue
 		}
 		proof := needing(append(w.prove(m, s, do), w.share(b, m, s, do)...), driverWay(b.actions, m.Name))
+		if !w.config.OperatorEnabled() {
+			proof = needing(proof, []string{pluginID})
+		}
 		for _, a := range proof {
 			proofs = append(proofs, a.ID)
 		}
 		b.actions = append(b.actions, proof...)
 	}
-	b.actions = append(b.actions, w.operatorReady(s, do, proofs, returning)...)
+	if w.config.OperatorEnabled() {
+		b.actions = append(b.actions, w.operatorReady(s, do, proofs, returning)...)
+	}
+	b.actions = w.canary(s, b.actions)
 }
 
 func (w wanted) anyGPU(b *book, s sight) bool {

@@ -39,7 +39,7 @@ type marks struct {
 // mark brings a node's labels and taints to what its group says. k3s sets
 // taints itself when a node registers; this is for nodes that have joined before.
 func (w wanted) mark(m inventory.Machine, s sight, do doer) []plan.Action {
-	group := w.config.Group(m.Group)
+	group := w.marked(m, s)
 	n, joined := s.cluster.state.Node(m.Name)
 	d := marksOf(group, n)
 	if len(d.reasons) == 0 {

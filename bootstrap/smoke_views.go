@@ -6,8 +6,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/smoke"
 )
@@ -66,12 +68,29 @@ func withoutProofs(actions []plan.Action) []plan.Action {
 	return out
 }
 
+// lateFindings are those that only showed when actions were applied.
+func lateFindings(r plan.Report) []diag.Finding {
+	var found []diag.Finding
+	for _, o := range r.Outcomes {
+		var lacks *nvidia.NoCandidateError
+		if o.Status == plan.Failed && errors.As(o.Err, &lacks) {
+			found = append(found, lacks.Finding)
+		}
+	}
+	return found
+}
+
 // runError is the error of a run: what failed as an action, and apart from it the
 // nodes that did not prove their GPUs, which have an exit code of their own.
 func runError(r plan.Report) error {
 	var failed []string
 	var rest plan.Report
+	late := lateFindings(r)
 	for _, o := range r.Outcomes {
+		var lacks *nvidia.NoCandidateError
+		if o.Status == plan.Failed && errors.As(o.Err, &lacks) {
+			continue
+		}
 		var not *notProven
 		if o.Status == plan.Failed && errors.As(o.Err, &not) {
 			failed = append(failed, not.node)
@@ -80,6 +99,9 @@ func runError(r plan.Report) error {
 		rest.Outcomes = append(rest.Outcomes, o)
 	}
 	err := rest.Err()
+	if len(late) > 0 {
+		err = errors.Join(err, &BlockedError{Findings: late})
+	}
 	if len(failed) > 0 {
 		err = errors.Join(err, &SmokeError{Nodes: failed})
 	}

@@ -81,6 +81,7 @@ func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
 	}
 	return nvidia.Want{
 		Machine: m.Name, DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
+		Images: nvidia.Images{Repository: w.set.Driver.Images.Repository, Versions: w.set.Driver.Images.Versions, OS: w.set.Driver.Images.OS},
 		Driver: w.driver(m), Packages: packages, Key: w.key,
 		Toolkit: nvidia.Toolkit{Version: t.Version, Repository: t.Repository, KeyURL: t.KeyURL, KeyFingerprint: t.KeyFingerprint},
 	}
@@ -110,6 +111,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
+		Labels:   w.deployLabels(m, s),
 		Unproven: m.Role == inventory.Agent && joinsUnproven(s.facts[m.Name]),
 	}
 	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
@@ -148,7 +150,7 @@ func joinsUnproven(f host.Facts) bool {
 // facts that the set or the user overrode.
 func (w wanted) operator(s sight) (charts.Release, []string) {
 	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
-	rel, overrides := w.set.OperatorRelease(w.withSharing(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}, s), gpu.Operator.Values)
+	rel, overrides := w.set.OperatorRelease(w.withSharing(w.withDriver(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}), s), gpu.Operator.Values)
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}

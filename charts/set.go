@@ -23,13 +23,15 @@ const DefaultSet = "26.7"
 // Set is a tested set of versions: what gpuctl installs together. A set read
 // from a user's own file has Untested set.
 type Set struct {
-	APIVersion string        `yaml:"apiVersion" json:"apiVersion"`
-	Kind       string        `yaml:"kind" json:"kind"`
-	Name       string        `yaml:"name" json:"name"`
-	K3s        K3sPin        `yaml:"k3s" json:"k3s"`
-	Toolkit    ToolkitPin    `yaml:"toolkit" json:"toolkit"`
-	Driver     DriverPin     `yaml:"driver" json:"driver"`
-	Operator   OperatorPin   `yaml:"operator" json:"operator"`
+	APIVersion string      `yaml:"apiVersion" json:"apiVersion"`
+	Kind       string      `yaml:"kind" json:"kind"`
+	Name       string      `yaml:"name" json:"name"`
+	K3s        K3sPin      `yaml:"k3s" json:"k3s"`
+	Toolkit    ToolkitPin  `yaml:"toolkit" json:"toolkit"`
+	Driver     DriverPin   `yaml:"driver" json:"driver"`
+	Operator   OperatorPin `yaml:"operator" json:"operator"`
+	// Plugin is absent in a set that knows none.
+	Plugin     PluginPin     `yaml:"devicePlugin,omitempty" json:"devicePlugin,omitzero"`
 	Smoke      SmokePin      `yaml:"smoke" json:"smoke"`
 	Kubernetes KubernetesPin `yaml:"kubernetes" json:"kubernetes"`
 	// OS maps an os-release ID to the VERSION_IDs that the operator's vendor validated with k3s.
@@ -71,6 +73,39 @@ type DriverPin struct {
 	// Keys are fingerprints of repositories with a key of their own, by the
 	// repository's name ("debian13").
 	Keys map[string]string `yaml:"keys,omitempty" json:"keys,omitempty"`
+	// Images are those from which the GPU Operator brings a driver (driver.mode: operator).
+	Images DriverImages `yaml:"images,omitempty" json:"images,omitzero"`
+}
+
+// DriverImages are the operator's driver images. A tag is VERSION-OS:
+// "580.173.02-ubuntu24.04".
+type DriverImages struct {
+	// Repository is where they are: nvcr.io/nvidia/driver.
+	Repository string `yaml:"repository,omitempty" json:"repository,omitempty"`
+	// Versions are the drivers that the operator's release ships.
+	Versions []string `yaml:"versions,omitempty" json:"versions,omitempty"`
+	// OS are os-release's ID and VERSION_ID as one word: "ubuntu24.04".
+	OS []string `yaml:"os,omitempty" json:"os,omitempty"`
+}
+
+// Version is the image's driver of a branch ("580"), "" where there is none.
+func (i DriverImages) Version(branch string) string {
+	for _, v := range i.Versions {
+		if strings.HasPrefix(v, branch+".") {
+			return v
+		}
+	}
+	return ""
+}
+
+// PluginPin pins the chart of the stand-alone device plugin, for clusters without the GPU Operator.
+type PluginPin struct {
+	Chart      string `yaml:"chart" json:"chart"`
+	Repository string `yaml:"repository" json:"repository"`
+	Version    string `yaml:"version" json:"version"`
+	// SHA256 is that of the chart archive; empty trusts the repository's index.
+	SHA256    string `yaml:"sha256,omitempty" json:"sha256,omitempty"`
+	Namespace string `yaml:"namespace" json:"namespace"`
 }
 
 // OperatorPin pins the GPU Operator's chart.

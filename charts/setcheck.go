@@ -43,6 +43,17 @@ func (s Set) check() error {
 		matches(`^[0-9A-F]{40}$`, key, "driver.keys."+name, "40 upper-case hex digits")
 	}
 
+	for _, v := range s.Driver.Images.Versions {
+		matches(`^\d+\.\d+(\.\d+)?$`, v, "driver.images.versions", "580.173.02")
+	}
+	for _, os := range s.Driver.Images.OS {
+		matches(`^[a-z]+[0-9.]+$`, os, "driver.images.os", "ubuntu24.04")
+	}
+	if p := s.Plugin; p.Chart != "" {
+		want(p.Repository != "" && p.Version != "", "devicePlugin lacks repository or version")
+		matches(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`, p.Namespace, "devicePlugin.namespace", "nvidia-device-plugin")
+		matches(`^([0-9a-f]{64})?$`, p.SHA256, "devicePlugin.sha256", "64 lower-case hex digits")
+	}
 	want(s.Operator.Chart != "", "operator.chart is empty")
 	want(s.Operator.Version != "", "operator.version is empty")
 	want(s.Operator.Repository != "", "operator.repository is empty")

@@ -24,6 +24,8 @@ type Want struct {
 	OperatorDriver bool
 	// DriverVersion is the operator driver's version; empty is the chart's default.
 	DriverVersion string
+	// DriverModules is "open" or "proprietary"; empty lets the driver image choose by the card.
+	DriverModules string
 	// ContainerdSocket is where an operator's toolkit finds containerd; empty is k3s's.
 	ContainerdSocket string
 	// ForeignNFD: node feature discovery is already in the cluster and not the operator's.
@@ -101,6 +103,9 @@ func OperatorTable(w Want) []Value {
 		table = append(table, Value{"toolkit.env", env("CONTAINERD_SOCKET", socket), "k3s runs its own containerd (operator 26.x on k3s needs this one)", true})
 		if w.DriverVersion != "" {
 			table = append(table, Value{"driver.version", w.DriverVersion, "the default branch drops Volta and older", true})
+		}
+		if w.DriverModules != "" {
+			table = append(table, Value{"driver.kernelModuleType", w.DriverModules, "the group's driver.modules; auto goes by the card (release notes 25.3.0)", true})
 		}
 	}
 	if len(w.PluginConfigs) > 0 {

@@ -66,6 +66,9 @@ func TestOperatorValuesPerSetAndMode(t *testing.T) {
 				want.RuntimePath = set.Operator.RuntimePath
 			}
 			golden(t, name+"-"+mode+".yaml", table(OperatorTable(want)))
+			if mode != "operator" && set.Plugin.Chart != "" {
+				golden(t, name+"-plugin-"+mode+".yaml", table(PluginTable(want)))
+			}
 		}
 	}
 }

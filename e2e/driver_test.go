@@ -60,6 +60,22 @@ func TestDriverIsInstalled(t *testing.T) {
 		t.Errorf("%s packages without consent", out)
 	}
 
+	// What cannot be had is a finding, and nothing else is taken instead.
+	with := func(driver map[string]any) scene.Cluster {
+		return scene.Cluster{
+			Members: []scene.Member{{Machine: m, GPUs: 2, More: map[string]any{"group": "gpu"}}},
+			Spec:    map[string]any{"groups": []map[string]any{{"name": "gpu", "driver": driver}}},
+		}
+	}
+	s.Write(with(map[string]any{"mode": "operator"}))
+	mentions(t, "no image for Debian", s.Must(exitFindings, "check", "--no-pairs").Stderr, "driver-image-missing", "nvcr.io/nvidia/driver:580-debian12")
+	s.Write(with(map[string]any{"branch": "570"}))
+	mentions(t, "no package of the branch", s.Must(exitFindings, "apply", "--yes").Stderr, "driver-no-package", "nvidia-driver-pinning-570")
+	if out := s.Exec(m, "dpkg -l 'nvidia-driver*' 'nvidia-open*' 2>/dev/null | grep -c ^ii || :"); out != "0" {
+		t.Errorf("%s packages of another branch", out)
+	}
+	s.Write(scene.Cluster{Members: []scene.Member{{Machine: m, GPUs: 2}}})
+
 	boot := s.Exec(m, "cat /proc/sys/kernel/random/boot_id")
 	s.Must(0, "apply", "--yes")
 	proven(t, s, map[string]int{m.Name: 2})

@@ -23,6 +23,11 @@ func (c *check) driver() {
 	if !c.seen.Driver.Has() {
 		return
 	}
+	if c.want.Mode == ModeOperator {
+		c.nouveau()
+		c.operatorDriver(d)
+		return
+	}
 	if d.Runfile {
 		c.raise(CodeDriverRunfile, "/usr/bin/nvidia-uninstall exists")
 	}
@@ -57,10 +62,6 @@ func (c *check) nouveau() {
 
 func (c *check) notLoaded(d host.Driver) {
 	if c.seen.SMI.Missing() && d.FileVersion == "" && d.LibraryVersion == "" {
-		if c.want.Mode == ModeOperator {
-			c.raise(CodeDriverMode, "driver.mode is %s, and the machine has no driver", c.want.Mode)
-			return
-		}
 		c.raise(CodeDriverMissing, "%d GPUs, no kernel module, no nvidia-smi", len(c.gpus))
 		return
 	}

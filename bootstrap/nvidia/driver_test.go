@@ -169,7 +169,7 @@ func TestCourse(t *testing.T) {
 		"nouveau, no reboot":        {never, "2330", nouveau(false), "", CodeRebootNeeded},
 		"nothing, no reboot":        {never, "2330", func(*host.Facts) {}, "driver(there is no driver), reboot(a new driver may not load at once)", ""},
 		"kept out":                  {func(w *Want) { w.Mode = ModeKeep }, "2330", func(*host.Facts) {}, "", CodeDriverMissing},
-		"the operator's":            {func(w *Want) { w.Mode = ModeOperator }, "2330", func(*host.Facts) {}, "", CodeDriverMode},
+		"the operator's":            {func(w *Want) { w.Mode = ModeOperator }, "2330", func(*host.Facts) {}, "", CodeDriverImage},
 		"not loaded":                {nil, "2330", onDisk("580.95.05", "open"), "reboot(driver 580.95.05 is installed and not loaded)", ""},
 		"another version is loaded": {nil, "2330", all(onDisk("580.105.08", "open"), loaded("580.95.05", "open")), "reboot(module 580.95.05 is loaded, 580.105.08 is installed)", ""},
 		"good":                      {nil, "2330", all(onDisk("580.95.05", "open"), loaded("580.95.05", "open")), "", ""},

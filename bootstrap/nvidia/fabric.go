@@ -93,11 +93,11 @@ func fabricAction(want Want, seen host.Facts, c course, on remote.Runner) (plan.
 			key, err := sourceKey(ctx, on, want.Packages, p.Source, say)
 			if err == nil {
 				say("installing %s", p.FabricManager)
-				err = host.Transaction{
+				err = candidates(CodeNoPackage, want.Machine, host.Transaction{
 					Name: "install fabric manager", Unit: "gpuctl-apt-fabric",
 					Prepare: driverPrepareScript, Change: fabricChangeScript, Verify: fabricVerifyScript, Stdin: key,
 					Args: append([]string{PathDriverKey, PathDriverSource, p.Source.Repository, p.FabricManager, version}, more...),
-				}.Run(ctx, on, say)
+				}.Run(ctx, on, say))
 			}
 			if err != nil {
 				return fmt.Errorf("installing the fabric manager: %w", err)

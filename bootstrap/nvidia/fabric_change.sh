@@ -7,7 +7,14 @@ apt_get update || echo "not every package source answered"
 set -- "$manager=" "$@"
 for p; do
   shift
-  case $p in *=) p="$p$version-*" ;; esac
+  case $p in *=)
+    apt-cache madison "${p%=}" | cut -d '|' -f 2 | grep -q "^ $version-" || {
+      echo "no candidate in the package lists for ${p%=} $version, after a refresh" >&2
+      exit 65
+    }
+    p="$p$version-*"
+    ;;
+  esac
   set -- "$@" "$p"
 done
 apt_get install -y --no-install-recommends --allow-change-held-packages --allow-downgrades "$@"

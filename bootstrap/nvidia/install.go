@@ -63,7 +63,7 @@ func driverAction(want Want, seen host.Facts, c course, on remote.Runner) plan.A
 				return fmt.Errorf("installing driver %d: %w", c.choice.Branch, err)
 			}
 			say("installing %s", strings.Join(names, " "))
-			if err := driverTransaction(c, stdin).Run(ctx, on, say); err != nil {
+			if err := candidates(CodeNoPackage, want.Machine, driverTransaction(c, stdin).Run(ctx, on, say)); err != nil {
 				return fmt.Errorf("installing driver %d: %w", c.choice.Branch, err)
 			}
 			return nil

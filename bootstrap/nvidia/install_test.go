@@ -58,7 +58,8 @@ func TestAMissingCandidateIsNamed(t *testing.T) {
 	fake.Expect("fetch package key").Output(string(armored(t, key)))
 	fake.Expect("install NVIDIA driver").Exit(65, "no candidate in the package lists for nvidia-open, after a refresh\n")
 	err := planDriver(w, bare("debian", "12", "2330"), fake)[0].Apply(t.Context(), quiet)
-	if remote.ExitCode(err) != 65 || !strings.Contains(err.Error(), "no candidate in the package lists for nvidia-open") {
+	var lacks *NoCandidateError
+	if !errors.As(err, &lacks) || lacks.Finding.Code != CodeNoPackage || remote.ExitCode(err) != 65 || !strings.Contains(err.Error(), "no candidate in the package lists for nvidia-open") {
 		t.Errorf("error %v", err)
 	}
 }

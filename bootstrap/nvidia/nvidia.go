@@ -34,6 +34,8 @@ type Want struct {
 	Mode    string
 	Driver  Driver
 	Toolkit Toolkit
+	// Images are those from which the GPU Operator brings a driver, for ModeOperator.
+	Images Images
 	// Packages is the mirror of package repositories, and how to be let in.
 	Packages source.Source
 	// Key is the key of the probe, by which drift of files shows.
@@ -93,6 +95,8 @@ const (
 	CodeMixedCards        diag.Code = "driver-cards-mixed"
 	CodeNoPackage         diag.Code = "driver-no-package"
 	CodeRebootNeeded      diag.Code = "driver-reboot-needed"
+	CodeDriverImage       diag.Code = "driver-image-missing"
+	CodeToolkitPackage    diag.Code = "toolkit-no-package"
 )
 
 // Codes returns every code this package raises.
@@ -104,6 +108,7 @@ func Codes() []diag.Code {
 		CodePassedThrough, CodeTooOld, CodeUnknownCard, CodeLost, CodeCountDiffers, CodeNeedsReset, CodeXid, CodeBusy,
 		CodeFabricManager, CodeFabricVersion, CodeFabricNotReady, CodeMIGPending, CodeOperatorCopy, CodeToolkitNewer,
 		CodePackageKey, CodeAptSourceConflict, CodeMixedCards, CodeNoPackage, CodeRebootNeeded,
+		CodeDriverImage, CodeToolkitPackage,
 	}...)
 }
 
@@ -122,7 +127,9 @@ func Findings(want Want, seen host.Facts) []diag.Finding {
 	if want.Mode != ModeNone {
 		c.driver()
 		c.health()
-		c.fabric()
+		if want.Mode != ModeOperator { // its driver image brings the fabric manager too
+			c.fabric()
+		}
 	}
 	c.toolkit()
 	c.heal()

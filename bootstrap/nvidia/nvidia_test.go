@@ -112,7 +112,7 @@ func TestFindings(t *testing.T) {
 		"old card":               {noModel, all(only(gpu("0000:01:00.0", "102d")), driver("470.256.02", "proprietary"), smi(0, "", row(0, "Tesla K80", "0000:01:00.0"))), []expected{{CodeTooOld, blocks, "Kepler"}}},
 		"unknown card":           {noModel, all(only(gpu("0000:01:00.0", "4fff")), smi(0, "", row(0, "NVIDIA X", "0000:01:00.0"))), []expected{{CodeUnknownCard, informs, "10de:4fff"}}},
 		"no driver":              {nil, func(f *host.Facts) { f.Driver, f.SMI = host.Known(host.Driver{}), host.Absent[host.SMI]() }, []expected{{CodeDriverMissing, blocks, "2 GPUs"}}},
-		"no driver, operator":    {func(w *Want) { w.Mode = ModeOperator }, func(f *host.Facts) { f.Driver, f.SMI = host.Known(host.Driver{}), host.Absent[host.SMI]() }, []expected{{CodeDriverMode, blocks, "operator"}}},
+		"no driver, operator":    {func(w *Want) { w.Mode, w.Driver.Branch = ModeOperator, "580" }, func(f *host.Facts) { f.Driver, f.SMI = host.Known(host.Driver{}), host.Absent[host.SMI]() }, []expected{{CodeDriverImage, blocks, "the operating system is not known"}}},
 		"no driver, none wanted": {func(w *Want) { w.Mode = ModeNone }, func(f *host.Facts) { f.Driver, f.SMI = host.Known(host.Driver{}), host.Absent[host.SMI]() }, nil},
 		"nouveau": {nil, func(f *host.Facts) {
 			f.Driver, f.SMI = host.Known(host.Driver{Modules: map[string]int{"nouveau": 3}, NouveauBlacklisted: true}), host.Absent[host.SMI]()

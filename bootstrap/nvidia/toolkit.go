@@ -111,7 +111,7 @@ func toolkitAction(want Want, reason string, on remote.Runner) plan.Action {
 				return fmt.Errorf("installing NVIDIA Container Toolkit %s: %w", version, err)
 			}
 			say("installing %s", strings.Join(pinned(t.Version), " "))
-			return install(t, key).Run(ctx, on, say)
+			return candidates(CodeToolkitPackage, want.Machine, install(t, key).Run(ctx, on, say))
 		},
 	}
 }

@@ -12,9 +12,18 @@ fresh() {
 }
 # shellcheck disable=SC2086
 put() { apt_get install -y --no-install-recommends --allow-change-held-packages $packages; }
+listed() {
+  for p; do
+    apt-cache madison "$p" | cut -d '|' -f 2 | grep -qxF " $pin " || {
+      echo "the package lists have no $p=$pin, after a refresh" >&2
+      exit 65
+    }
+  done
+}
 fresh
 put || {
   apt_get update
+  listed "$@"
   put
 }
 apt-mark hold "$@"

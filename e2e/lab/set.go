@@ -43,9 +43,12 @@ func (l *Lab) set() (map[string]any, error) {
 	if sum, err := mirror.SHA256(filepath.Join(l.mirrorDir(), "k3s", K3sVersion, "k3s")); err == nil {
 		k3s["amd64"] = sum
 	}
-	chart, smoke := "", ""
+	chart, plugin, smoke := "", "", ""
 	if !l.options.NoGPU && !l.options.Bare {
 		if chart, err = mirror.SHA256(filepath.Join(l.mirrorDir(), "charts", "gpu-operator-"+gpu.Operator+".tgz")); err != nil {
+			return nil, err
+		}
+		if plugin, err = mirror.SHA256(filepath.Join(l.mirrorDir(), "charts", "nvidia-device-plugin-"+gpu.Plugin+".tgz")); err != nil {
 			return nil, err
 		}
 		if smoke, err = l.Digest(gpu.Smoke); err != nil {
@@ -65,6 +68,10 @@ func (l *Lab) set() (map[string]any, error) {
 		"operator": map[string]any{
 			"chart": "gpu-operator", "repository": "https://helm.ngc.nvidia.com/nvidia", "version": gpu.Operator,
 			"sha256": chart, "namespace": "gpu-operator", "runtimePath": "cdi",
+		},
+		"devicePlugin": map[string]any{
+			"chart": "nvidia-device-plugin", "repository": "https://nvidia.github.io/k8s-device-plugin", "version": gpu.Plugin,
+			"sha256": plugin, "namespace": "nvidia-device-plugin",
 		},
 		"smoke": map[string]any{
 			"image": gpu.Smoke, "digest": smoke, "vectorAdd": []string{"/cuda-samples/vectorAdd"},

@@ -27,6 +27,7 @@ func (c *Config) check(d *decoder) {
 	k.kubernetes(s.Kubernetes)
 	k.groups(s.Groups)
 	k.gpu(s.GPU)
+	k.operatorDrivers(s)
 	k.pluginDocuments(s)
 	k.sources(s.Sources)
 	k.twice(s)
@@ -154,9 +155,6 @@ func (k checker) groups(groups []Group) {
 	for i, g := range groups {
 		field := fmt.Sprintf("spec.groups[%d]", i)
 		k.match(k.name, g.Name, field+".name", "lower case letters, digits and '-'")
-		if g.Driver.Mode == "operator" {
-			k.problem(field+".driver.mode", "operator is not supported yet: auto installs the driver from packages")
-		}
 		if b := g.Driver.Branch; b != "" && !regexp.MustCompile(`^[1-9][0-9]{2}$`).MatchString(b) {
 			k.problem(field+".driver.branch", "%q is no driver branch; they look like \"580\"", b)
 		}

@@ -110,3 +110,28 @@ func (k checker) twice(s *Spec) {
 		k.problem("spec.sources.images", "%s stands in spec.kubernetes.registries.configs too: say in one place how to log in", u.Host)
 	}
 }
+
+// operatorDrivers: the GPU Operator brings one driver to all nodes that it serves.
+func (k checker) operatorDrivers(s *Spec) {
+	first := -1
+	for i, g := range s.Groups {
+		if g.Driver.Mode != "operator" {
+			continue
+		}
+		at := fmt.Sprintf("spec.groups[%d].driver", i)
+		if s.GPU.Operator.Enabled != nil && !*s.GPU.Operator.Enabled {
+			k.problem(at+".mode", "operator means nothing where spec.gpu.operator.enabled is false")
+		}
+		if g.Driver.Reboot == "never" {
+			k.problem(at+".reboot", "is gpuctl's promise, and the GPU Operator gives none: it brings the driver of this group")
+		}
+		if first < 0 {
+			first = i
+			continue
+		}
+		one := s.Groups[first]
+		if one.Driver.Branch != g.Driver.Branch || one.Driver.Modules != g.Driver.Modules {
+			k.problem(at, "the GPU Operator brings one driver: branch and modules must be those of group %s", one.Name)
+		}
+	}
+}

@@ -153,7 +153,7 @@ type Group struct {
 
 // Driver says what to do about the NVIDIA kernel driver.
 type Driver struct {
-	// Mode: auto keeps a good driver and installs a package otherwise; keep only checks; package installs; operator leaves it to the GPU Operator; none expects none.
+	// Mode: auto keeps a good driver and installs a package otherwise; keep only checks; package installs; operator leaves driver and Container Toolkit of these machines to the GPU Operator; none expects none.
 	Mode string `yaml:"mode,omitempty" jsonschema:"enum=auto,enum=keep,enum=package,enum=operator,enum=none,default=auto"`
 	// Branch is the driver branch ("580"); empty means the set's.
 	Branch string `yaml:"branch,omitempty"`

@@ -181,10 +181,14 @@ func loadedDriverProblems() []Problem {
 		},
 		{
 			Code: "driver-mode-unsupported", Area: "driver", Severity: Blocks,
-			Title:   "This way of providing the driver is not supported yet",
-			Symptom: "driver.mode is operator and the machine has no driver",
-			Cause:   "this release keeps the machine's driver or installs one from packages",
-			Fix:     []string{"set driver.mode: auto or package"},
+			Title:   "The GPU Operator cannot bring a driver where one is",
+			Symptom: "driver.mode is operator and the machine has a driver of its own",
+			Cause:   "the operator skips a node with a host driver, and its toolkit and driver pods wait in vain",
+			Fix: []string{
+				"keep the machine's driver: groups[].driver.mode: auto or keep",
+				"or remove it first: sudo apt-get purge 'nvidia-*' 'libnvidia-*' && sudo reboot",
+			},
+			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/getting-started.html",
 		},
 	}
 }

@@ -26,6 +26,18 @@ func wiringProblems() []Problem {
 			Reference: "k3s-io/k3s#4391",
 		},
 		{
+			Code: "toolkit-no-package", Area: "toolkit", Severity: Blocks,
+			Title:   "The package lists lack the wanted Container Toolkit",
+			Symptom: "the package lists have no nvidia-container-toolkit=VERSION, after a refresh",
+			Cause:   "the mirror is older than the set, or the version in gpuctl.yaml does not exist; another version is not taken instead",
+			Fix: []string{
+				"apt-cache madison nvidia-container-toolkit",
+				"refresh the mirror of sources.packages, or name a version that it has: gpu.toolkit.version",
+			},
+			Match:     []string{"the package lists have no nvidia-container-toolkit"},
+			Reference: "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
+		},
+		{
 			Code: "toolkit-incomplete", Area: "toolkit", Severity: Warns,
 			Title:     "Part of the Container Toolkit is missing",
 			Symptom:   "nvidia-ctk is there, nvidia-container-runtime or nvidia-cdi-hook is not",

@@ -14,28 +14,41 @@ import (
 	"github.com/gpuctl/gpuctl/e2e/lab/recipe"
 )
 
-// Charts returns a directory with gpu-operator-<Operator>.tgz: the chart of
-// the operator's module with its NFD chart inside, changed as edits says.
+// Plugin is the version of the chart of the stand-alone device plugin.
+const Plugin = "0.18.0"
+
+// Charts returns a directory with gpu-operator-<Operator>.tgz, the chart of the
+// operator's module with its NFD chart inside, changed as edits says, and with
+// nvidia-device-plugin-<Plugin>.tgz, that of the plugin's module as it is.
 func Charts(ctx context.Context, c recipe.Cache) (string, error) {
 	src, err := source()
 	if err != nil {
 		return "", err
 	}
-	operator := filepath.Join(src, "lab/nvidia/operator")
+	operator, plugin := filepath.Join(src, "lab/nvidia/operator"), filepath.Join(src, "lab/nvidia/plugin")
 	return c.Get(ctx, recipe.Recipe{
 		Name:   "nvidia-charts",
-		Inputs: []string{filepath.Join(operator, "go.mod"), filepath.Join(src, "lab/gpu/charts.go")},
+		Inputs: []string{filepath.Join(operator, "go.mod"), filepath.Join(plugin, "go.mod"), filepath.Join(src, "lab/gpu/charts.go")},
 		Salt:   Operator + pluginVersion,
 		Build: func(ctx context.Context, out string) error {
 			module, err := moduleDir(ctx, operator, operatorModule)
 			if err != nil {
 				return err
 			}
-			data, err := packChart(os.DirFS(filepath.Join(module, "deployments/gpu-operator")), "gpu-operator")
+			data, err := packChart(os.DirFS(filepath.Join(module, "deployments/gpu-operator")), "gpu-operator", edits())
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(out, "gpu-operator-"+Operator+".tgz"), data, 0o644)
+			if err := os.WriteFile(filepath.Join(out, "gpu-operator-"+Operator+".tgz"), data, 0o644); err != nil {
+				return err
+			}
+			if module, err = moduleDir(ctx, plugin, pluginModule); err != nil {
+				return err
+			}
+			if data, err = packChart(os.DirFS(filepath.Join(module, "deployments/helm/nvidia-device-plugin")), "nvidia-device-plugin", nil); err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(out, "nvidia-device-plugin-"+Plugin+".tgz"), data, 0o644)
 		},
 	})
 }
@@ -68,7 +81,7 @@ func edits() []edit {
 }
 
 // packChart packs the chart as `helm package` does, with the edits applied.
-func packChart(chart fs.FS, name string) ([]byte, error) {
+func packChart(chart fs.FS, name string, edits []edit) ([]byte, error) {
 	var buf bytes.Buffer
 	zip := gzip.NewWriter(&buf)
 	w := tar.NewWriter(zip)
@@ -82,7 +95,7 @@ func packChart(chart fs.FS, name string) ([]byte, error) {
 			return err
 		}
 		text := string(data)
-		for _, e := range edits() {
+		for _, e := range edits {
 			if e.file == path {
 				done[e.from] = strings.Count(text, e.from)
 				text = strings.Replace(text, e.from, e.to, 1)
@@ -97,7 +110,7 @@ func packChart(chart fs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range edits() {
+	for _, e := range edits {
 		if done[e.from] != 1 {
 			return nil, fmt.Errorf("editing %s of the chart: %d places match, want 1: %q", e.file, done[e.from], e.from)
 		}

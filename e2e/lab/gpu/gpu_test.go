@@ -36,7 +36,7 @@ func chart(t *testing.T) fstest.MapFS {
 }
 
 func TestChartIsEdited(t *testing.T) {
-	data, err := packChart(chart(t), "gpu-operator")
+	data, err := packChart(chart(t), "gpu-operator", edits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestChartIsEdited(t *testing.T) {
 func TestChartThatChangedUpstreamIsRefused(t *testing.T) {
 	files := chart(t)
 	files["values.yaml"].Data = nil
-	if _, err := packChart(files, "gpu-operator"); err == nil || !strings.Contains(err.Error(), "0 places match") {
+	if _, err := packChart(files, "gpu-operator", edits()); err == nil || !strings.Contains(err.Error(), "0 places match") {
 		t.Errorf("err = %v, want one that names the edit", err)
 	}
 }
