@@ -38,8 +38,10 @@ type GPUInfo struct {
 	Driver    string `json:"driver,omitempty"`
 	// CUDA is the highest version the driver runs, as feature discovery tells it.
 	CUDA string `json:"cuda,omitempty"`
-	// MIG is empty for a card without it, else "off", "on" with the node's slices, or a change that is pending.
+	// MIG is empty for a card without it, else "off", "on" with its slices, or a change that is pending.
 	MIG string `json:"mig,omitempty"`
+	// Slices are its MIG devices.
+	Slices []GPUSlice `json:"slices,omitempty"`
 	// Sharing is how the node shares its GPUs; Resource is what pods ask for.
 	Sharing  string `json:"sharing,omitempty"`
 	Resource string `json:"resource,omitempty"`
@@ -47,10 +49,18 @@ type GPUInfo struct {
 	// that they hold this one; else the cluster does not tell which GPU is whose.
 	Users     []string `json:"users"`
 	UsersSure bool     `json:"usersSure"`
+	// Utilisation is how busy it is in percent, nil where no DCGM exporter tells.
+	Utilisation *int `json:"utilisation,omitempty"`
 	// Health is "ok", "unknown" or what is wrong.
 	Health string `json:"health"`
 	// ProvenAt is when this GPU passed the smoke test, nil if it never did.
 	ProvenAt *time.Time `json:"provenAt,omitempty"`
+}
+
+// GPUSlice is one MIG device.
+type GPUSlice struct {
+	UUID    string `json:"uuid"`
+	Profile string `json:"profile"`
 }
 
 // GPUs looks at machines and cluster, and says what it could not see.
@@ -60,6 +70,9 @@ func (e *Engine) GPUs(ctx context.Context) (GPUsResult, error) {
 		return GPUsResult{}, err
 	}
 	r := e.want.gpuInfos(s)
+	loads, missing := e.loads(ctx, s)
+	r.loaded(loads)
+	r.Missing = append(r.Missing, missing...)
 	r.Cluster = e.settings.Inventory.Cluster
 	return r, nil
 }
@@ -98,6 +111,9 @@ func fromMachine(m inventory.Machine, facts host.Facts, n kube.Node, state kube.
 		known[g.PCI] = true
 		info := GPUInfo{Node: m.Name, Index: g.Index, UUID: g.UUID, PCI: g.PCI, Model: g.Name, MemoryMiB: g.MemoryMiB,
 			Driver: facts.SMI.Value.DriverVersion, MIG: migText(g, n), Health: health(g, facts), ProvenAt: provenAt(g.UUID, n)}
+		for _, part := range g.Slices {
+			info.Slices = append(info.Slices, GPUSlice{part.UUID, part.Profile})
+		}
 		out = append(out, info)
 	}
 	for _, d := range nvidia.GPUs(facts) {
@@ -140,12 +156,14 @@ func fromCluster(gpus []GPUInfo, n kube.Node, state kube.State) []GPUInfo {
 	for _, p := range state.Pods {
 		if p.Node == n.Name && n.Name != "" && p.Namespace != smoke.Namespace {
 			users = append(users, p.Namespace+"/"+p.Name)
-			held += p.GPUs[shared.Resource()]
+			for _, resource := range shared.Resources() {
+				held += p.GPUs[resource]
+			}
 		}
 	}
 	sort.Strings(users)
 	// One pod that has all of a node, or a node with one GPU: then it is known whose it is.
-	sure := len(gpus) == 1 || len(users) == 0 || len(users) == 1 && held == int64(len(gpus)*shared.Units())
+	sure := len(gpus) == 1 || len(users) == 0 || len(users) == 1 && held == int64(shares(gpus, shared))
 	for i := range gpus {
 		g := &gpus[i]
 		g.Users, g.UsersSure = append([]string{}, users...), sure && n.Name != ""
@@ -153,9 +171,21 @@ func fromCluster(gpus []GPUInfo, n kube.Node, state kube.State) []GPUInfo {
 			continue
 		}
 		g.CUDA, g.Sharing = n.Labels["nvidia.com/cuda.runtime-version.full"], shared.String()
-		g.Resource = shared.Resource()
+		g.Resource = strings.Join(shared.Resources(), ", ")
 	}
 	return gpus
+}
+
+// shares is how many pods the GPUs of a node take.
+func shares(gpus []GPUInfo, shared sharing.Spec) int {
+	if shared.Kind != sharing.MIG {
+		return len(gpus) * shared.Units()
+	}
+	n := 0
+	for _, g := range gpus {
+		n += len(g.Slices)
+	}
+	return n
 }
 
 // migText is MIG of one GPU; which slices it has is known for the node alone.
@@ -167,6 +197,9 @@ func migText(g host.GPU, n kube.Node) string {
 		return strings.ToLower(g.MIG) + ", " + strings.ToLower(g.MIGPending) + " pending: reboot"
 	case g.MIG != "Enabled":
 		return "off"
+	}
+	if len(g.Slices) > 0 {
+		return "on: " + countSlices(g.Slices)
 	}
 	var slices []string
 	for label, count := range n.Labels {
@@ -182,6 +215,20 @@ func migText(g host.GPU, n kube.Node) string {
 	}
 	sort.Strings(slices)
 	return "on; the node has " + strings.Join(slices, ", ")
+}
+
+// countSlices is "1g.10gb x3, 4g.40gb x1".
+func countSlices(parts []host.Slice) string {
+	counts := map[string]int{}
+	for _, p := range parts {
+		counts[p.Profile]++
+	}
+	var out []string
+	for profile, n := range counts {
+		out = append(out, fmt.Sprintf("%s x%d", profile, n))
+	}
+	sort.Strings(out)
+	return strings.Join(out, ", ")
 }
 
 // health is what the machine says of one GPU.

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -50,7 +51,53 @@ func TestGPUsOfBothHalves(t *testing.T) {
 	f.SMI, f.KernelLog = host.Known(smi), host.Known([]host.KernelMsg{{PCI: "0000:19:00", Xid: 79}})
 	ill.facts["gpu-1"] = f
 
+	cut := settledSight(t, w, 1, 2)
+	cutNode(&cut.cluster.state.Nodes[1], "all-3g.40gb", "NVIDIA-H100-PCIe-MIG-3g.40gb", map[string]int64{"nvidia.com/gpu": 2})
+	cut.cluster.state.Pods = []kube.Pod{pod("a", "gpu-1", 1), pod("b", "gpu-1", 1)}
+	f = cut.facts["gpu-1"]
+	f.SMI.Value.GPUs[0].MIG, f.SMI.Value.GPUs[0].MIGPending = "Enabled", "Enabled"
+	f.SMI.Value.GPUs[0].Slices = []host.Slice{{UUID: "MIG-a", Profile: "3g.40gb"}, {UUID: "MIG-b", Profile: "3g.40gb"}}
+	cut.facts["gpu-1"] = f
+
 	out := "# both halves\n" + renderGPUs(w.gpuInfos(whole)) + "# one machine does not answer\n" + renderGPUs(w.gpuInfos(noAgent)) +
-		"# no API\n" + renderGPUs(w.gpuInfos(noAPI)) + "# ill\n" + renderGPUs(w.gpuInfos(ill))
+		"# no API\n" + renderGPUs(w.gpuInfos(noAPI)) + "# ill\n" + renderGPUs(w.gpuInfos(ill)) + "# cut into slices\n" + renderGPUs(w.gpuInfos(cut))
 	golden(t, "gpus", out)
+}
+
+// The lines are in the form of NVIDIA/dcgm-exporter's README; values are synthetic.
+const exported = `# HELP DCGM_FI_DEV_GPU_UTIL GPU utilization (in %).
+# TYPE DCGM_FI_DEV_GPU_UTIL gauge
+DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-2-0",pci_bus_id="00000000:18:00.0",device="nvidia0",modelName="NVIDIA H100 PCIe",Hostname="gpu-1",container="main",namespace="team",pod="train-0"} 97
+DCGM_FI_DEV_GPU_UTIL{gpu="1",UUID="GPU-2-1",modelName="NVIDIA \\"H100\\"",Hostname="gpu-1",container="",namespace="",pod=""} 0
+DCGM_FI_DEV_FB_USED{gpu="0",UUID="GPU-2-0"} 4011
+DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu="0",UUID="GPU-2-9",GPU_I_PROFILE="1g.10gb",GPU_I_ID="7",pod="a",namespace="team"} 0.250000
+DCGM_FI_DEV_GPU_UTIL{gpu="7",UUID="GPU-2-7"} 18446744073709551610
+DCGM_FI_DEV_GPU_UTIL{gpu="8"} 3
+`
+
+func TestWhatDCGMTells(t *testing.T) {
+	got := parseDCGM(exported)
+	want := map[string]load{"GPU-2-0": {97, []string{"team/train-0"}}, "GPU-2-1": {0, nil}, "GPU-2-9": {-1, []string{"team/a"}}, "GPU-2-7": {-1, nil}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	r := GPUsResult{GPUs: []GPUInfo{{UUID: "GPU-2-0", Users: []string{"team/train-0", "team/other"}}, {UUID: "GPU-2-1", Users: []string{"team/other"}}, {}}}
+	r.loaded(got)
+	if u := r.GPUs[0]; *u.Utilisation != 97 || !u.UsersSure || len(u.Users) != 1 {
+		t.Errorf("%+v", u)
+	}
+	if u := r.GPUs[1]; *u.Utilisation != 0 || u.UsersSure || r.GPUs[2].Utilisation != nil {
+		t.Errorf("%+v", r.GPUs)
+	}
+}
+
+func FuzzParseDCGM(f *testing.F) {
+	f.Add(exported)
+	f.Fuzz(func(t *testing.T, text string) {
+		for uuid, of := range parseDCGM(text) {
+			if !strings.HasPrefix(uuid, "GPU-") || of.percent < -1 || of.percent > 100 {
+				t.Errorf("%q: %s is %+v", text, uuid, of)
+			}
+		}
+	})
 }

@@ -8,6 +8,11 @@ const (
 	RuntimeCDI = "cdi"
 	// RuntimeClass: a pod says runtimeClassName: nvidia.
 	RuntimeClass = "runtimeClass"
+	// RuntimeNRI: a plugin of the container engine injects devices, without a runtime
+	// class and without a change of its configuration. It is planned for and no
+	// choice of gpuctl.yaml yet: the operator's documentation calls it not GA, and it
+	// wants containerd 1.7.30, 2.1 or newer (gpu-operator cdi page, 26.3 on).
+	RuntimeNRI = "nri"
 )
 
 // UnprovenTaint is the key of the taint (effect NoSchedule) under which a node
@@ -17,7 +22,7 @@ const UnprovenTaint = "gpuctl.dev/unproven"
 // Want is everything the operator's values depend on. It is filled from facts
 // (the probe, the config, the cluster), never guessed here.
 type Want struct {
-	// RuntimePath is RuntimeCDI or RuntimeClass.
+	// RuntimePath is RuntimeCDI, RuntimeClass or RuntimeNRI.
 	RuntimePath string
 	// OperatorDriver: at least one group leaves driver and toolkit to the operator.
 	// Nodes of the other groups carry the deploy labels that keep both off.
@@ -76,6 +81,9 @@ func OperatorTable(w Want) []Value {
 		{"nfd.enabled", !w.ForeignNFD, "two node feature discoveries write the same labels", false},
 		{"dcgmExporter.serviceMonitor.enabled", w.ServiceMonitors, "on by default in 26.7; the type exists only with the Prometheus operator", true},
 		{"migManager.enabled", w.MIG != "", "with host drivers it stops services of the host and resets MIG to all-disabled on capable cards (operator MIG page)", true},
+	}
+	if w.RuntimePath == RuntimeNRI {
+		table = append(table, Value{"cdi.nriPluginEnabled", true, "no runtime class, no edit of containerd's configuration, no signal (gpu-operator cdi page, not GA)", true})
 	}
 	if !w.ForeignNFD {
 		for _, part := range []string{"master", "worker", "gc"} {

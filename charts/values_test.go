@@ -54,7 +54,9 @@ func TestOperatorValuesPerSetAndMode(t *testing.T) {
 		"sharing": {ForeignNFD: true, ServiceMonitors: true, Taints: []string{"example.com/team"},
 			PluginConfigs: map[string]string{"slices": "version: v1\n"}, PluginDefault: "slices"},
 		"mig":          {MIG: "mixed", MIGReboot: true},
+		"migcounts":    {MIG: "mixed", MIGConfigs: "version: v1\nmig-configs: {}\n"},
 		"runtimeclass": {RuntimePath: RuntimeClass},
+		"nri":          {RuntimePath: RuntimeNRI},
 	}
 	for _, name := range Names() {
 		set, err := Load(name)

@@ -31,11 +31,11 @@ func newGPUList(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "Show each GPU: model, driver, sharing, users, health, proof",
 		Long: `list asks every machine by SSH (index, model, driver, health) and the cluster by
-its API (sharing, users, CUDA, proofs). Where one of the two does not answer it
+its API (sharing, users, CUDA, proofs; how busy, from DCGM exporters). Where one of the two does not answer it
 shows what the other tells, and says what is missing.
 
-Which pod holds which GPU is known where a node has one GPU, or one pod has all
-of them; else the pods of the node are named with a question mark.`,
+Which pod holds which GPU is known where a node has one GPU, one pod has all of
+them, or a DCGM exporter names it; else the pods of the node are named with a question mark.`,
 		Example: "  gpuctl gpu list\n  gpuctl gpu list -o wide\n  gpuctl gpu list -o json",
 		Args:    wants(cobra.NoArgs),
 		PersistentPreRunE: func(*cobra.Command, []string) error {
@@ -61,7 +61,7 @@ func runGPUList(ctx context.Context, s *session, wide bool) error {
 
 // gpuListText is one row for each GPU, and what could not be seen.
 func gpuListText(out io.Writer, r bootstrap.GPUsResult, wide bool) error {
-	head := []string{"NODE", "GPU", "MODEL", "MEMORY", "DRIVER", "CUDA", "MIG", "SHARING", "USED BY", "HEALTH", "PROVEN"}
+	head := []string{"NODE", "GPU", "MODEL", "MEMORY", "DRIVER", "CUDA", "MIG", "SHARING", "USED BY", "BUSY", "HEALTH", "PROVEN"}
 	if wide {
 		head = append(head, "RESOURCE", "PCI", "UUID")
 	}
@@ -78,7 +78,7 @@ func gpuListText(out io.Writer, r bootstrap.GPUsResult, wide bool) error {
 			proven = g.ProvenAt.UTC().Format(time.RFC3339)
 		}
 		row := []string{g.Node, index, ui.Clean(g.Model), memory, dash(g.Driver), dash(g.CUDA), dash(g.MIG), dash(g.Sharing),
-			usersText(g, wide), ui.Clean(g.Health), proven}
+			usersText(g, wide), busyText(g), ui.Clean(g.Health), proven}
 		if wide {
 			row = append(row, dash(g.Resource), dash(g.PCI), dash(g.UUID))
 		}
@@ -94,6 +94,14 @@ func gpuListText(out io.Writer, r bootstrap.GPUsResult, wide bool) error {
 		w.linef("not known: %s", ui.Clean(m))
 	}
 	return w.err
+}
+
+// busyText is the utilisation that DCGM tells.
+func busyText(g bootstrap.GPUInfo) string {
+	if g.Utilisation == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%d%%", *g.Utilisation)
 }
 
 // usersText names pods; a question mark says that the GPU may be another's.

@@ -13,9 +13,10 @@ import (
 
 func someGPUs() bootstrap.GPUsResult {
 	at := time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC)
+	busy := 37
 	return bootstrap.GPUsResult{Cluster: "lab", GPUs: []bootstrap.GPUInfo{
 		{Node: "gpu-1", Index: 0, UUID: "GPU-a", PCI: "0000:18:00.0", Model: "NVIDIA H100 PCIe", MemoryMiB: 81559, Driver: "580.95.05", CUDA: "13.0", MIG: "off",
-			Sharing: "time-slicing, 4 pods for each GPU", Resource: "nvidia.com/gpu", Users: []string{"team/a", "team/b", "team/c"}, UsersSure: true, Health: "ok", ProvenAt: &at},
+			Sharing: "time-slicing, 4 pods for each GPU", Resource: "nvidia.com/gpu", Users: []string{"team/a", "team/b", "team/c"}, UsersSure: true, Utilisation: &busy, Health: "ok", ProvenAt: &at},
 		{Node: "gpu-2", Index: -1, Model: "NVIDIA-H100-PCIe", Users: []string{"team/d"}, Health: "unknown"},
 	}, Missing: []string{"gpu-2 was not reached (refused): index, UUID and health of its GPUs are not known"}}
 }
