@@ -246,7 +246,7 @@ func TestReset(t *testing.T) {
 		return bootstrap.ApplyResult{PlanResult: bootstrap.PlanResult{CheckResult: sampleCheck()}, Changed: 1}, nil
 	}}
 	got := runWith(t, f, "yes\n", "reset", "--driver")
-	if got.code != 0 || !strings.Contains(got.out, "lab: 1 change in 0.0s") || !strings.Contains(got.err, "uninstall  gpu-2: uninstall k3s") {
+	if got.code != 0 || !strings.Contains(got.out, "lab: 1 change in 0.0s") || !strings.Contains(got.out, "Next: gpuctl apply -f") || !strings.Contains(got.err, "uninstall  gpu-2: uninstall k3s") {
 		t.Errorf("%d\n%s\n%s", got.code, got.out, got.err)
 	}
 }

@@ -40,5 +40,5 @@ func runReset(ctx context.Context, s *session, driver bool) error {
 	if err != nil && len(result.Machines) == 0 {
 		return err
 	}
-	return s.finish(result, err, func(w io.Writer) error { return s.outcomesText(w, result) })
+	return s.finish(result, err, func(w io.Writer) error { return s.outcomesText(w, result, err) })
 }

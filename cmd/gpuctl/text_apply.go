@@ -47,14 +47,20 @@ func (s *session) applyText(out io.Writer, r bootstrap.ApplyResult, failed error
 	return w.err
 }
 
-// outcomesText is the summary of a reset.
-func (s *session) outcomesText(out io.Writer, r bootstrap.ApplyResult) error {
+// outcomesText is the summary of a reset and what to do next.
+func (s *session) outcomesText(out io.Writer, r bootstrap.ApplyResult, failed error) error {
 	w := &writer{w: out}
 	s.findingsText(w, r.CheckResult)
 	s.failures(w, r)
 	w.linef("%s: %s in %s", r.Cluster, plural(r.Changed, "change"), ui.Duration(time.Duration(r.Seconds*float64(time.Second))))
 	if s.record != nil {
 		w.linef("record: %s", s.record.Path())
+	}
+	switch {
+	case failed != nil:
+		w.linef("\nNext: %s goes on with what is left", s.command("reset"))
+	case r.Changed > 0:
+		w.linef("\nNext: %s makes it again", s.command("apply"))
 	}
 	return w.err
 }
