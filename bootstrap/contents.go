@@ -50,6 +50,12 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	facts, on := s.facts[m.Name], do.on(m.Name)
 	hostWant, gpuWant, k3sWant := w.host(m, s, b.network), w.nvidia(m), w.k3s(m, s, b.network)
 	needs := []string{m.Name + "/host-kernel", m.Name + "/toolkit"}
+	if m.DataDisk != nil {
+		needs = append(needs, host.DiskID(m.Name))
+	}
+	if hostWant.Open != nil {
+		needs = append(needs, host.FirewallID(m.Name))
+	}
 	access := k3s.Access{On: on}
 	if m.Role == inventory.Agent {
 		needs = append(needs, k3s.ActionID(w.server().Name))

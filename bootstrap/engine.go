@@ -127,10 +127,11 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (CheckResult, error)
 	if err != nil {
 		return CheckResult{}, err
 	}
-	if !o.NoPairs {
-		e.probePairs(ctx, &s)
-	}
 	b := e.plan(s, e.doer())
+	if !o.NoPairs && !opens(b.actions) {
+		e.probePairs(ctx, &s)
+		b = e.plan(s, e.doer())
+	}
 	b.demote(o.Ignore)
 	b.findings = diag.Reduce(b.findings)
 	e.tell.findings(b.findings)
@@ -159,7 +160,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	}
 	do := e.doer()
 	b := e.plan(s, do)
-	if !o.NoPairs && e.want.joining(s, b) {
+	if !o.NoPairs && e.want.joining(s, b) && !opens(b.actions) {
 		e.probePairs(ctx, &s)
 		e.keepPairs(s)
 		b = e.plan(s, do)

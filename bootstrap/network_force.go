@@ -29,19 +29,31 @@ func (t terrain) inForceOf(machine string) inForce {
 
 // dualStack says whether a cluster-cidr of the user's names a network of each family.
 func dualStack(cidr any) bool {
-	var texts []string
-	switch v := cidr.(type) {
-	case string:
-		texts = strings.Split(v, ",")
-	case []any:
-		for _, item := range v {
-			texts = append(texts, strings.Split(fmt.Sprint(item), ",")...)
-		}
-	}
 	four, six := false, false
-	for _, text := range texts {
-		p, err := netip.ParsePrefix(strings.TrimSpace(text))
+	for _, text := range texts(cidr) {
+		p, err := netip.ParsePrefix(text)
 		four, six = four || err == nil && p.Addr().Is4(), six || err == nil && p.Addr().Is6()
 	}
 	return four && six
+}
+
+// texts reads a value that k3s takes as a list or as text with commas.
+func texts(value any) []string {
+	var out []string
+	add := func(text string) {
+		for _, t := range strings.Split(text, ",") {
+			if t = strings.TrimSpace(t); t != "" {
+				out = append(out, t)
+			}
+		}
+	}
+	switch v := value.(type) {
+	case string:
+		add(v)
+	case []any:
+		for _, item := range v {
+			add(fmt.Sprint(item))
+		}
+	}
+	return out
 }

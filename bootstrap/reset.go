@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
@@ -108,6 +109,7 @@ func (w wanted) resetActions(s sight, do doer, o ResetOptions) ([]plan.Action, e
 		for _, a := range off {
 			needs = append(needs, a.ID)
 		}
+		actions = append(actions, host.ResetPlan(m.Name, facts, do.on(m.Name), k3s.ResetID(m.Name))...)
 		if o.Driver {
 			actions = append(actions, nvidia.RemovePlan(m.Name, facts, do.on(m.Name), needs...)...)
 		}

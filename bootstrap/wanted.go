@@ -66,6 +66,7 @@ func (w wanted) host(m inventory.Machine, s sight, net Network) host.Want {
 	}
 	return host.Want{
 		Machine: m.Name, Role: m.Role, Kubernetes: w.kubernetes(), DataDir: m.DataDir,
+		Disk: diskOf(m), Open: w.opening(m, net),
 		Modules: modules, GPU: len(nvidia.GPUs(s.facts[m.Name])) > 0, Key: w.key,
 	}
 }
@@ -108,7 +109,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
 		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
-		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m),
+		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m), Mount: mountOf(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
 		Labels:   w.deployLabels(m, s),
@@ -182,8 +183,12 @@ func arch(f host.Facts) string {
 // probe says what a machine's probe must look at beside the usual.
 func (w wanted) probe(m inventory.Machine) host.Request {
 	_, beside, _ := w.registries()
+	device := ""
+	if m.DataDisk != nil {
+		device = m.DataDisk.Device
+	}
 	return host.Request{
-		DataDir: m.DataDir, Key: w.key,
+		DataDir: m.DataDir, Key: w.key, Device: device,
 		Files: append(nvidia.Paths(), k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside})...),
 	}
 }

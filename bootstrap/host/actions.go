@@ -18,9 +18,16 @@ import (
 var kernelScript string
 
 // Plan says what is pending on a machine's operating system. It is pure; on is
-// only used by Apply. IDs are "<machine>/host-kernel" and "<machine>/host-holds".
+// only used by Apply. IDs are "<machine>/host-kernel", "<machine>/host-holds",
+// DiskID and FirewallID.
 func Plan(want Want, seen Facts, on remote.Runner) []plan.Action {
 	var actions []plan.Action
+	if a, ok := diskAction(want, seen, on); ok {
+		actions = append(actions, a)
+	}
+	if a, ok := firewallAction(want, seen, on); ok {
+		actions = append(actions, a)
+	}
 	if a, ok := kernelAction(want, seen, on); ok {
 		actions = append(actions, a)
 	}

@@ -25,6 +25,7 @@ const (
 	CodeUFW             diag.Code = "ufw-blocks"
 	CodeFirewalld       diag.Code = "firewalld-blocks"
 	CodeIptables        diag.Code = "iptables-reject"
+	CodeInputDrop       diag.Code = "input-dropped"
 	CodeSecondEngine    diag.Code = "second-container-engine"
 	CodeProbeIncomplete diag.Code = "probe-incomplete"
 	CodeSameHostname    diag.Code = "hostname-duplicate"
@@ -38,7 +39,8 @@ func Codes() []diag.Code {
 	return append(surroundingCodes(), []diag.Code{
 		CodeContainer, CodeNoSystemd, CodeOS, CodeArchitecture, CodeCloudInit, CodePackageLock, CodeDpkg,
 		CodeKernelModule, CodeDisk, CodeMemory, CodeSwap, CodeReboot, CodeForeign, CodeForeignCNI, CodePort,
-		CodeClock, CodeCgroupV1, CodeCgroup, CodeUFW, CodeFirewalld, CodeIptables, CodeSecondEngine,
+		CodeClock, CodeCgroupV1, CodeCgroup, CodeUFW, CodeFirewalld, CodeIptables, CodeInputDrop, CodeSecondEngine,
 		CodeProbeIncomplete, CodeSameHostname, CodeSameMachineID, CodeSameMachine, CodeSameAddress,
+		CodeDiskAbsent, CodeDiskInUse, CodeDiskHides, CodeDiskFormat,
 	}...)
 }

@@ -10,13 +10,15 @@ import "time"
 // Facts is everything the probe saw of one machine. Each field stands for one
 // section of the probe, which succeeds or fails by itself.
 type Facts struct {
-	OS        Fact[OS]                `json:"os"`
-	System    Fact[System]            `json:"system"`
-	Clock     Fact[Clock]             `json:"clock"`
-	Abilities Fact[Abilities]         `json:"abilities"`
-	Memory    Fact[Memory]            `json:"memory"`
-	Disks     Fact[Disks]             `json:"disks"`
-	Modules   Fact[map[string]Module] `json:"modules"`
+	OS        Fact[OS]        `json:"os"`
+	System    Fact[System]    `json:"system"`
+	Clock     Fact[Clock]     `json:"clock"`
+	Abilities Fact[Abilities] `json:"abilities"`
+	Memory    Fact[Memory]    `json:"memory"`
+	Disks     Fact[Disks]     `json:"disks"`
+	// DataDisk is the disk that was asked for; absent where it is no disk, or none was asked for.
+	DataDisk Fact[DataDisk]          `json:"dataDisk"`
+	Modules  Fact[map[string]Module] `json:"modules"`
 	// Sysctls maps dotted names ("fs.inotify.max_user_instances") to values; names the kernel lacks are not in it.
 	Sysctls    Fact[map[string]string] `json:"sysctls"`
 	Network    Fact[Network]           `json:"network"`
@@ -178,6 +180,10 @@ type Firewall struct {
 	ForwardPolicy string `json:"forwardPolicy,omitempty"`
 	// InputRejects: a rule of INPUT ends in REJECT or DROP without naming a port (Oracle's images do this).
 	InputRejects bool `json:"inputRejects,omitempty"`
+	// NFTDrop are chains of nftables whose policy drops what comes in: "inet filter input".
+	NFTDrop []string `json:"nftDrop,omitempty"`
+	// Rules are those of ufw that carry gpuctl's comment.
+	Rules []string `json:"rules,omitempty"`
 }
 
 // Listener is a listening socket.

@@ -19,6 +19,7 @@ func Findings(want Want, seen Facts) []diag.Finding {
 	c.clock()
 	c.packages()
 	c.resources()
+	c.disk()
 	c.modules()
 	c.others()
 	c.firewall()

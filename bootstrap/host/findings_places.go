@@ -26,6 +26,8 @@ func (c *check) resources() {
 		installed := c.seen.K3s.Has() && c.seen.K3s.Value.Version != ""
 		switch {
 		case m.SizeMiB == 0:
+		case c.want.Disk != nil && c.seen.DataDisk.Has() && !c.seen.DataDisk.Value.mounted(*c.want.Disk):
+			// What counts is the disk that is about to be mounted.
 		case m.FreeMiB < diskStop && !installed:
 			c.as(diag.Blocks, CodeDisk, "%s free of %s on %s, where %s is%s", gib(m.FreeMiB), gib(m.SizeMiB), m.On, c.want.dataDir(), spare(d.Value))
 		case m.FreeMiB < diskWarn && !installed:
@@ -153,13 +155,19 @@ func (c *check) ports() {
 
 func (c *check) firewall() {
 	f := c.seen.Firewall.Value
-	if f.UFW {
+	if f.UFW && c.want.Open == nil {
 		c.raise(CodeUFW, "ufw is enabled")
 	}
-	if f.Firewalld {
+	if f.Firewalld && c.want.Open == nil {
 		c.raise(CodeFirewalld, "firewalld is active")
 	}
-	if f.InputRejects && !f.UFW && !f.Firewalld {
+	switch {
+	case f.UFW || f.Firewalld:
+	case f.InputRejects:
 		c.raise(CodeIptables, "the INPUT chain ends with a rule that refuses everything")
+	case f.InputPolicy == "DROP":
+		c.raise(CodeInputDrop, "the policy of the INPUT chain of iptables is DROP")
+	case len(f.NFTDrop) > 0:
+		c.raise(CodeInputDrop, "the policy of nftables' %s is drop", strings.Join(f.NFTDrop, " and "))
 	}
 }

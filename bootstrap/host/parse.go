@@ -23,6 +23,7 @@ func factsOf(out probe.Output) Facts {
 		Abilities:  read(out, "abilities", parseAbilities),
 		Memory:     read(out, "memory", parseMemory),
 		Disks:      read(out, "disks", parseDisks),
+		DataDisk:   read(out, "datadisk", parseDataDisk),
 		Modules:    read(out, "modules", parseModules),
 		Sysctls:    read(out, "sysctls", parseSysctls),
 		Network:    read(out, "network", parseNetwork),

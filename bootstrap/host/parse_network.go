@@ -80,6 +80,10 @@ func parseFirewall(text string) (Firewall, error) {
 			f.UFW = true
 		case line == "firewalld":
 			f.Firewalld = true
+		case len(w) > 1 && w[0] == "rule":
+			f.Rules = append(f.Rules, strings.Join(w[1:], " "))
+		case len(w) > 1 && w[0] == "nftdrop":
+			f.NFTDrop = append(f.NFTDrop, strings.Join(w[1:], " "))
 		case len(w) == 3 && w[0] == "-P" && w[1] == "INPUT":
 			f.InputPolicy = w[2]
 		case len(w) == 3 && w[0] == "-P" && w[1] == "FORWARD":

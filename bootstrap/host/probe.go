@@ -7,6 +7,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host/probe"
@@ -30,6 +31,8 @@ func DefaultFiles() []string {
 		PathModules,
 		PathSysctl,
 		PathUnattended,
+		PathZoneNodes,
+		PathZonePods,
 	}
 }
 
@@ -37,6 +40,8 @@ func DefaultFiles() []string {
 type Request struct {
 	// DataDir of k3s; empty means DefaultDataDir.
 	DataDir string
+	// Device is a disk to look at closely; empty means none.
+	Device string
 	// Files are paths whose existence, mode and keyed hash are wanted.
 	Files []string
 	// Key makes the hashes of files; a random one is drawn where it is empty,
@@ -55,7 +60,7 @@ func sections() []probe.Section {
 		{"smi", 45}, {"busy", 45}, {"candidates", 15}, {"packages", 15}, {"k3s", 25}, {"toolkit", 10},
 		{"driver", 10}, {"kernellog", 8}, {"ntp", 5}, {"fabric", 8}, {"abilities", 8}, {"disks", 8},
 		{"firewall", 8}, {"ports", 8}, {"files", 10}, {"others", 8}, {"os", 3}, {"system", 5}, {"memory", 3},
-		{"modules", 5}, {"sysctls", 3}, {"network", 5}, {"cloudinit", 3}, {"secureboot", 3}, {"pci", 8},
+		{"modules", 5}, {"sysctls", 3}, {"network", 5}, {"cloudinit", 3}, {"secureboot", 3}, {"pci", 8}, {"datadisk", 8},
 	}
 	all := make([]probe.Section, 0, len(limits))
 	for _, l := range limits {
@@ -72,6 +77,9 @@ func sections() []probe.Section {
 func Command(mark string, r Request) remote.Cmd { return command(mark, r, sections()) }
 
 func command(mark string, r Request, all []probe.Section) remote.Cmd {
+	if r.Device == "" {
+		all = slices.DeleteFunc(all, func(s probe.Section) bool { return s.Name == "datadisk" })
+	}
 	dataDir := r.DataDir
 	if dataDir == "" {
 		dataDir = DefaultDataDir
@@ -84,7 +92,7 @@ func command(mark string, r Request, all []probe.Section) remote.Cmd {
 		Name:    "probe",
 		Script:  probe.Assemble(all),
 		Args:    append([]string{mark, dataDir}, unique(DefaultFiles(), r.Files)...),
-		Env:     map[string]string{"GPUCTL_PROBE_KEY": key},
+		Env:     map[string]string{"GPUCTL_PROBE_KEY": key, "GPUCTL_PROBE_DEVICE": r.Device},
 		Secrets: []string{key},
 		Sudo:    true,
 		Timeout: probe.Longest(all) + 30*time.Second,

@@ -16,6 +16,10 @@ type Want struct {
 	Kubernetes string
 	// DataDir is where k3s keeps its data; empty means DefaultDataDir.
 	DataDir string
+	// Disk is a disk for the data; nil means none.
+	Disk *Disk
+	// Open is what the machine's own firewall shall let in; nil leaves it alone.
+	Open *Open
 	// Modules are the kernel modules that the pod network needs beside
 	// overlay and br_netfilter: "vxlan" or "wireguard".
 	Modules []string

@@ -30,7 +30,7 @@ func Files(w Want) []File {
 	files := []File{
 		{OwnConfig, "0600", Config(w), true},
 		{unitDir + "/" + unit + ".service", "0644", unitFile(w), true},
-		{unitDir + "/" + unit + ".service.d/10-gpuctl.conf", "0644", unitDropIn(), true},
+		{unitDir + "/" + unit + ".service.d/10-gpuctl.conf", "0644", unitDropIn(w), true},
 		{unitDir + "/" + unit + ".service.env", "0600", envFile(w), true},
 		{kubeletFile(w), "0600", kubeletConfig(), true},
 		{BinDir + "/k3s-killall.sh", "0755", killallScript(w), false},
@@ -237,8 +237,13 @@ ExecStart=` + Binary + ` \
 }
 
 // unitDropIn lifts the limit that RDMA and pinned CUDA memory meet in pods; containers inherit it.
-func unitDropIn() string {
-	return header + "[Service]\nLimitMEMLOCK=infinity\n"
+// A data disk that does not come up must not let k3s start a cluster anew in the folder below it.
+func unitDropIn(w Want) string {
+	text := header
+	if w.Mount != "" {
+		text += "[Unit]\nRequiresMountsFor=" + w.Mount + "\n"
+	}
+	return text + "[Service]\nLimitMEMLOCK=infinity\n"
 }
 
 func envFile(w Want) string {

@@ -85,6 +85,8 @@ type Want struct {
 	Unproven bool
 	// DataDir is where k3s keeps its data; empty means DefaultDataDir.
 	DataDir string
+	// Mount is where a disk with that data is mounted, which k3s must wait for; empty means none.
+	Mount string
 	// Extra are the user's own keys for this role (config.server or config.agent).
 	Extra map[string]any
 	Proxy Proxy

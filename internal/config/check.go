@@ -164,6 +164,7 @@ func (k checker) groups(groups []Group) {
 		first[g.Name] = i
 		k.sharing(g.Sharing, field+".sharing")
 		k.marks(g, field)
+		k.dataDisk(g.DataDisk, "", field+".dataDisk")
 	}
 	k.beside(groups)
 }

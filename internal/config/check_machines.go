@@ -67,6 +67,7 @@ func (k checker) machine(m *Machine, field string) {
 		k.problem(field+".privateAddress", "%q is not an IP address", m.PrivateAddress)
 	}
 	k.dataDir(m.DataDir, field+".dataDir")
+	k.dataDisk(m.DataDisk, m.DataDir, field+".dataDisk")
 	if m.GPUs != nil && (*m.GPUs < 0 || *m.GPUs > 1024) {
 		k.problem(field+".gpus", "%d is no number of GPUs (0 to 1024)", *m.GPUs)
 	}

@@ -119,6 +119,8 @@ type Network struct {
 	Interface string `yaml:"interface,omitempty"`
 	// UseAddress says which address of a machine the others use.
 	UseAddress string `yaml:"useAddress,omitempty" jsonschema:"enum=auto,enum=private,enum=public,default=auto"`
+	// Firewall: open adds rules for the cluster's machines, pods and services to an active ufw or firewalld; leave only reports what blocks.
+	Firewall string `yaml:"firewall,omitempty" jsonschema:"enum=leave,enum=open,default=leave"`
 }
 
 // Existing says how to reach a cluster that is there already.
@@ -143,6 +145,8 @@ type Group struct {
 	Labels map[string]string `yaml:"labels,omitempty"`
 	// Taints are put on the nodes, "key=value:NoSchedule" or PreferNoSchedule; the GPU Operator and the smoke test tolerate them.
 	Taints []string `yaml:"taints,omitempty"`
+	// DataDisk is a disk for k3s's data, on every machine of the group.
+	DataDisk *DataDisk `yaml:"dataDisk,omitempty"`
 	// Hourly is the price of one machine per hour.
 	Hourly float64 `yaml:"hourly,omitempty" gpuctl:"later"`
 	// Spot marks machines that may be taken away.
@@ -223,6 +227,8 @@ type Machine struct {
 	PrivateAddress string `yaml:"privateAddress,omitempty"`
 	// DataDir is where k3s keeps its data; empty means /var/lib/rancher/k3s.
 	DataDir string `yaml:"dataDir,omitempty"`
+	// DataDisk is a disk for that data; empty means that of the group, else none.
+	DataDisk *DataDisk `yaml:"dataDisk,omitempty"`
 	// GPUs is how many GPUs were promised; empty means not said.
 	GPUs *int `yaml:"gpus,omitempty" jsonschema:"minimum=0,maximum=1024"`
 	// GPUModel is a part of the promised model's name ("H100").

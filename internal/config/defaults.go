@@ -7,6 +7,7 @@ func (c *Config) setDefaults() {
 	k.Datastore = or(k.Datastore, "etcd")
 	k.Network.Backend = or(k.Network.Backend, "auto")
 	k.Network.UseAddress = or(k.Network.UseAddress, "auto")
+	k.Network.Firewall = or(k.Network.Firewall, "leave")
 	if k.Disable == nil {
 		// What listens on ports 80 and 443 of every node is for the user to choose.
 		k.Disable = []string{"traefik", "servicelb"}

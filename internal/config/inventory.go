@@ -23,9 +23,23 @@ func (c Config) Inventory() inventory.Inventory {
 		if im.Port == 0 {
 			im.Port = ssh.Port
 		}
+		if d := c.dataDisk(m); d != nil {
+			im.DataDisk = &inventory.DataDisk{Device: d.Device, Format: d.Format, Mount: or(d.Mount, DefaultMount)}
+			if im.DataDir == "" && im.DataDisk.Mount != DefaultMount {
+				im.DataDir = im.DataDisk.Mount + "/k3s"
+			}
+		}
 		inv.Machines = append(inv.Machines, im)
 	}
 	return inv
+}
+
+// dataDisk is the machine's own, else that of its group.
+func (c Config) dataDisk(m Machine) *DataDisk {
+	if m.DataDisk != nil {
+		return m.DataDisk
+	}
+	return c.Group(m.Group).DataDisk
 }
 
 // Group returns the settings of a group. The empty name, and a machine of no

@@ -2,7 +2,7 @@ package diag
 
 // networkProblems are failures between machines, pods and registries.
 func networkProblems() []Problem {
-	return append(append(overlayProblems(), addressProblems()...), choiceProblems()...)
+	return append(append(append(overlayProblems(), addressProblems()...), choiceProblems()...), placeProblems()...)
 }
 
 func overlayProblems() []Problem {
@@ -53,7 +53,7 @@ func overlayProblems() []Problem {
 			Title:     "ufw blocks the cluster's networks",
 			Symptom:   "pods reach neither the API nor the internet",
 			Cause:     "ufw denies by default and knows no rule for the pod and service networks",
-			Fix:       []string{"ufw allow 6443/tcp; ufw allow from 10.42.0.0/16 to any; ufw allow from 10.43.0.0/16 to any", "or ufw disable"},
+			Fix:       []string{"ufw allow 6443/tcp; ufw allow from 10.42.0.0/16 to any; ufw allow from 10.43.0.0/16 to any", "kubernetes.network.firewall: open does this, for the cluster's machines alone", "or ufw disable"},
 			Reference: k3sDocs + "installation/requirements",
 		},
 		{
@@ -61,7 +61,7 @@ func overlayProblems() []Problem {
 			Title:     "firewalld blocks the cluster's networks",
 			Symptom:   "pods reach neither the API nor the internet",
 			Cause:     "the zone does not trust the pod and service networks",
-			Fix:       []string{"firewall-cmd --permanent --zone=trusted --add-source=10.42.0.0/16 --add-source=10.43.0.0/16; firewall-cmd --reload", "or systemctl disable --now firewalld"},
+			Fix:       []string{"firewall-cmd --permanent --zone=trusted --add-source=10.42.0.0/16 --add-source=10.43.0.0/16; firewall-cmd --reload", "kubernetes.network.firewall: open does this, for the cluster's machines alone", "or systemctl disable --now firewalld"},
 			Reference: k3sDocs + "installation/requirements",
 		},
 		{

@@ -37,10 +37,22 @@ type Machine struct {
 	PrivateAddress string
 	// DataDir is where k3s keeps its data; empty means /var/lib/rancher/k3s.
 	DataDir string
+	// DataDisk is a disk to keep that data on; nil means none.
+	DataDisk *DataDisk
 	// GPUs is how many GPUs the owner was promised; nil means not said.
 	GPUs *int
 	// GPUModel is a substring of the model the owner was promised; empty means not said.
 	GPUModel string
+}
+
+// DataDisk is a disk of a machine that holds k3s's data.
+type DataDisk struct {
+	// Device is its path, best one below /dev/disk/by-id.
+	Device string
+	// Format allows making a file system where the disk is empty.
+	Format bool
+	// Mount is the folder it is mounted on.
+	Mount string
 }
 
 // Inventory is the machines of one cluster, in the order the owner gave them.

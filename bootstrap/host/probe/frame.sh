@@ -4,7 +4,7 @@
 umask 077
 LC_ALL=C LANG=C
 PATH=$PATH:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin
-export LC_ALL LANG PATH GPUCTL_PROBE_KEY
+export LC_ALL LANG PATH GPUCTL_PROBE_KEY GPUCTL_PROBE_DEVICE
 mark=$1
 shift
 printf '\n%s clock %s\n' "$mark" "$(date +%s%N)"
