@@ -40,7 +40,7 @@ func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
 			if err != nil {
 				return err
 			}
-			return kube.Wait(ctx, time.Second, 5*time.Minute, client.NodeReady(m.Name), say)
+			return w.diagnosed(ctx, client, m.Name, kube.Wait(ctx, time.Second, 5*time.Minute, client.NodeReady(m.Name), say))
 		},
 	}}
 }
@@ -123,9 +123,9 @@ func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []pl
 			if err != nil {
 				return err
 			}
-			return releaser.WaitOperatorReady(ctx, charts.OperatorReady{
+			return w.diagnosed(ctx, client, "", releaser.WaitOperatorReady(ctx, charts.OperatorReady{
 				Namespace: w.set.Operator.Namespace, NFD: true, Nodes: w.gpuNodes(s, state),
-			}, charts.Say(say))
+			}, charts.Say(say)))
 		},
 	}}
 }

@@ -110,7 +110,7 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 // proveOnce is one try; a refusal at admission is on record only where it is the last.
 func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.Machine, facts host.Facts, offers map[string]int64, do doer, say plan.Say, last bool) error {
 	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, offers), say); err != nil {
-		return fmt.Errorf("waiting for %s to be allocatable: %w", gpus(len(nvidia.GPUs(facts))), err)
+		return w.diagnosed(ctx, client, m.Name, fmt.Errorf("waiting for %s to be allocatable: %w", gpus(len(nvidia.GPUs(facts))), err))
 	}
 	state, err := client.Snapshot(ctx)
 	if err != nil {

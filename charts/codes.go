@@ -24,6 +24,8 @@ func gateCodes() map[string]diag.Code {
 	return map[string]diag.Code{
 		"operator deployment": "operator-deployment-down",
 		"node labels":         "nfd-labels-missing",
+		"driver":              "operand-waits",
+		"device plugin":       "device-plugin-failing",
 		"operands":            "operator-not-ready",
 		"ClusterPolicy":       "operator-not-ready",
 		"allocatable GPUs":    "smoke-nothing-allocatable",

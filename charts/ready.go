@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,8 +30,10 @@ type OperatorReady struct {
 // GateLimits bound the gates of WaitOperatorReady. Each gate pulls its own
 // images, so each has its own time.
 type GateLimits struct {
-	// Deployment: 5 minutes. Labels: 3. Operands: 15 (images of several hundred MB). Policy: 5. Allocatable: 3.
-	Deployment, Labels, Operands, Policy, Allocatable time.Duration
+	// Deployment: 5 minutes. Labels: 3. Driver: 20, where the operator brings it
+	// (an image of over a GB that may compile). Plugin: 15 (images of several
+	// hundred MB). Operands: 10. Policy: 5. Allocatable: 3.
+	Deployment, Labels, Driver, Plugin, Operands, Policy, Allocatable time.Duration
 }
 
 func clusterPolicies() schema.GroupVersionResource {
@@ -40,7 +41,8 @@ func clusterPolicies() schema.GroupVersionResource {
 }
 
 // WaitOperatorReady waits gate by gate: the operator's deployment, the labels of
-// node feature discovery, the operands, the ClusterPolicy, the allocatable GPUs.
+// node feature discovery, the operator's own driver where it brings one, the
+// device plugin, the other operands, the ClusterPolicy, the allocatable GPUs.
 // A *WaitError names the gate and the reason that kept it shut. State ready of the
 // ClusterPolicy alone proves nothing: without labels the operator is ready with
 // reason NFDLabelsMissing and no GPU anywhere.
@@ -61,8 +63,14 @@ func (r *Releaser) WaitOperatorReady(ctx context.Context, o OperatorReady, say S
 		{!o.NFD, waitFor{"node labels", limitOr(l.Labels, 3), r.every}, func(ctx context.Context) (bool, string, error) {
 			return labelled(ctx, c.kube, o.Nodes)
 		}},
-		{len(o.Nodes) == 0, waitFor{"operands", limitOr(l.Operands, 15), r.every}, func(ctx context.Context) (bool, string, error) {
-			return operandsReady(ctx, c.kube, o.Namespace)
+		{len(o.Nodes) == 0, waitFor{"driver", limitOr(l.Driver, 20), r.every}, func(ctx context.Context) (bool, string, error) {
+			return operandsReady(ctx, c.kube, o.Namespace, placeDriver)
+		}},
+		{len(o.Nodes) == 0, waitFor{"device plugin", limitOr(l.Plugin, 15), r.every}, func(ctx context.Context) (bool, string, error) {
+			return operandsReady(ctx, c.kube, o.Namespace, placePlugin)
+		}},
+		{len(o.Nodes) == 0, waitFor{"operands", limitOr(l.Operands, 10), r.every}, func(ctx context.Context) (bool, string, error) {
+			return operandsReady(ctx, c.kube, o.Namespace, placeRest)
 		}},
 		{false, waitFor{"ClusterPolicy", limitOr(l.Policy, 5), r.every}, func(ctx context.Context) (bool, string, error) {
 			return policyReady(ctx, c)
@@ -129,37 +137,50 @@ func nodeHasGPU(node *corev1.Node) bool {
 	return node.Labels["nvidia.com/gpu.present"] == "true"
 }
 
-// operandsReady: the device plugin's daemonset exists and every daemonset that
-// wants pods has them ready.
-func operandsReady(ctx context.Context, kube kubernetes.Interface, namespace string) (bool, string, error) {
+// Places of operands in the order in which they wait for each other.
+const (
+	placeDiscovery = iota
+	placeDriver
+	placeToolkit
+	placeValidator
+	placePlugin
+	placeRest
+)
+
+// operandsReady: every daemonset up to a place that wants pods has them ready.
+// From the device plugin's place on it has to be there, too.
+func operandsReady(ctx context.Context, kube kubernetes.Interface, namespace string, last int) (bool, string, error) {
 	list, err := kube.AppsV1().DaemonSets(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return false, "", err
 	}
-	sort.Slice(list.Items, func(i, j int) bool { return operandOrder(list.Items[i]) < operandOrder(list.Items[j]) })
+	sort.SliceStable(list.Items, func(i, j int) bool { return placeOf(list.Items[i].Name) < placeOf(list.Items[j].Name) })
 	var plugin bool
 	for i := range list.Items {
 		d := &list.Items[i]
-		plugin = plugin || d.Name == "nvidia-device-plugin-daemonset" && d.Status.DesiredNumberScheduled > 0
+		if placeOf(d.Name) > last {
+			break
+		}
+		plugin = plugin || placeOf(d.Name) == placePlugin && d.Status.DesiredNumberScheduled > 0
 		done, why, err := judge(ctx, kube, namespace, "daemonset "+d.Name, daemonSetMissing(d), d.Spec.Selector)
 		if err != nil || !done {
 			return false, why, err
 		}
 	}
-	if !plugin {
+	if !plugin && last >= placePlugin {
 		return false, "the device plugin has not been placed on any node", nil
 	}
 	return true, "", nil
 }
 
-// operandOrder puts causes before effects: others wait in Init for the driver, the toolkit and the validator.
-func operandOrder(d appsv1.DaemonSet) string {
-	for i, part := range []string{"node-feature-discovery", "nvidia-driver", "nvidia-container-toolkit", "nvidia-operator-validator"} {
-		if strings.Contains(d.Name, part) {
-			return fmt.Sprintf("%d%s", i, d.Name)
+// placeOf puts causes before effects: others wait in Init for the driver, the toolkit and the validator.
+func placeOf(daemonSet string) int {
+	for place, part := range []string{"node-feature-discovery", "nvidia-driver", "nvidia-container-toolkit", "nvidia-operator-validator", "nvidia-device-plugin-daemonset"} {
+		if strings.Contains(daemonSet, part) {
+			return place
 		}
 	}
-	return "9" + d.Name
+	return placeRest
 }
 
 func policyReady(ctx context.Context, c *clients) (bool, string, error) {

@@ -36,6 +36,7 @@ func TestWaitOperatorReady(t *testing.T) {
 		plugin   *appsv1.DaemonSet
 		policy   *unstructured.Unstructured
 		gpus     string
+		more     []runtime.Object
 	}
 	tests := []struct {
 		name, gate, reason string
@@ -44,8 +45,17 @@ func TestWaitOperatorReady(t *testing.T) {
 		{"ready", "", "", func(*parts) {}},
 		{"operator", "operator deployment", "0 of 1 ready", func(p *parts) { p.operator.Status.AvailableReplicas = 0 }},
 		{"labels", "node labels", "no node feature discovery label yet on gpu-1", func(p *parts) { p.node.Labels = nil }},
-		{"operands", "operands", "daemonset nvidia-device-plugin-daemonset: 0 of 1 ready", func(p *parts) { p.plugin.Status.NumberReady = 0 }},
-		{"plugin nowhere", "operands", "not been placed on any node", func(p *parts) { p.plugin.Status = appsv1.DaemonSetStatus{} }},
+		{"driver", "driver", "daemonset nvidia-driver-daemonset: 0 of 1 ready", func(p *parts) { p.plugin.Name, p.plugin.Status.NumberReady = "nvidia-driver-daemonset", 0 }},
+		{"toolkit", "device plugin", "daemonset nvidia-container-toolkit-daemonset: 0 of 1 ready", func(p *parts) {
+			p.plugin.Name, p.plugin.Status.NumberReady = "nvidia-container-toolkit-daemonset", 0
+		}},
+		{"plugin", "device plugin", "daemonset nvidia-device-plugin-daemonset: 0 of 1 ready", func(p *parts) { p.plugin.Status.NumberReady = 0 }},
+		{"exporter", "operands", "daemonset nvidia-dcgm-exporter: 0 of 1 ready", func(p *parts) {
+			exporter := p.plugin.DeepCopy()
+			exporter.Name, exporter.Status.NumberReady = "nvidia-dcgm-exporter", 0
+			p.more = append(p.more, exporter)
+		}},
+		{"plugin nowhere", "device plugin", "not been placed on any node", func(p *parts) { p.plugin.Status = appsv1.DaemonSetStatus{} }},
 		{"ready without labels proves nothing", "ClusterPolicy", "state is ready (NFDLabelsMissing: No NFD labels found)", func(p *parts) {
 			p.policy.Object["status"] = map[string]any{"state": "ready", "conditions": []any{
 				map[string]any{"type": "Ready", "status": "True", "reason": "NFDLabelsMissing", "message": "No NFD labels found"}}}
@@ -63,14 +73,14 @@ func TestWaitOperatorReady(t *testing.T) {
 			p := parts{}
 			p.operator, p.node, p.plugin, p.policy = operatorParts()
 			tt.change(&p)
-			c := newCluster(t, []runtime.Object{p.operator, p.node, p.plugin}...)
+			c := newCluster(t, append(p.more, p.operator, p.node, p.plugin)...)
 			if _, err := c.dynamic.Resource(clusterPolicies()).Create(background(t), p.policy, metav1.CreateOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			short := 30 * time.Millisecond
 			err := c.WaitOperatorReady(background(t), OperatorReady{Namespace: "gpu-operator", Nodes: []string{"gpu-1"}, NFD: true,
 				Allocatable: func(context.Context) (bool, string, error) { return p.gpus == "", p.gpus, nil },
-				Limits:      GateLimits{short, short, short, short, short}}, nil)
+				Limits:      GateLimits{short, short, short, short, short, short, short}}, nil)
 			if tt.gate == "" {
 				if err != nil {
 					t.Fatal(err)
