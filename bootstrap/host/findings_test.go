@@ -69,6 +69,11 @@ func TestFindings(t *testing.T) {
 		"clock a little": {func(f *Facts) {
 			f.Clock.Value = Clock{OffsetMin: -9 * time.Second, OffsetMax: -8 * time.Second, Synchronized: "no"}
 		}, CodeClock, warns, "8 s behind this computer's clock, not synchronized"},
+		// Seen on a machine that started k3s under load: its own ports looked taken.
+		"k3s unseen": {func(f *Facts) {
+			f.Ports.Value = append(f.Ports.Value, Listener{"tcp", "*", 10250, "kubelet", 9})
+			f.K3s = Unknown[K3s]("timeout")
+		}, CodeProbeIncomplete, warns, "k3s: timeout"},
 		"cloud-init": {func(f *Facts) { f.CloudInit = Known("running") }, CodeCloudInit, informs, ""},
 		"lock": {func(f *Facts) {
 			f.Packages.Value.LockHolders = []string{"unattended-upgr (4750)"}
