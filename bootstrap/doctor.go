@@ -46,6 +46,10 @@ type DoctorResult struct {
 	// Consequences are findings that a root cause among Findings explains.
 	Consequences []diag.Finding `json:"consequences,omitempty"`
 	Pairs        []Pair         `json:"pairs,omitempty"`
+	// Pods are those that ask for GPUs and do not run or do not get on, each with its reason.
+	Pods []doctor.Reason `json:"pods"`
+	// Reports are for whoever rents the machines out: what is broken on which.
+	Reports []FaultReport `json:"reports,omitempty"`
 	// Cordoned are nodes that this run closed to new pods.
 	Cordoned []string `json:"cordoned,omitempty"`
 
@@ -57,6 +61,7 @@ type DoctorResult struct {
 type patient struct {
 	sight    sight
 	objects  kube.Objects
+	tails    map[string]string
 	journals map[string][]string
 }
 
@@ -75,22 +80,24 @@ func (e *Engine) Doctor(ctx context.Context, o DoctorOptions) (DoctorResult, err
 		together.Go(func() { e.probePairs(ctx, &p.sight) })
 	}
 	var failed error
-	together.Go(func() { p.objects, failed = e.objects(ctx, s) })
+	together.Go(func() { p.objects, p.tails, failed = e.objects(ctx, s) })
 	together.Go(func() { p.journals = e.journals(ctx, s) })
 	together.Wait()
 
 	b := e.plan(p.sight, e.doer())
 	found := append(b.findings, k3sTrouble(e.want.machines, p)...)
+	r := DoctorResult{
+		Cluster: e.settings.Inventory.Cluster, Halves: halves(e.want.machines, s, failed), Pods: []doctor.Reason{},
+		Machines: e.checkResult(s, b).Machines, Nodes: e.nodeViews(s), Pairs: p.sight.pairs, seen: p,
+	}
 	if failed == nil {
-		found = append(found, doctor.Findings(doctor.Seen{Objects: p.objects, GPUNodes: e.gpuNodes(s)})...)
+		seen := doctor.Seen{Objects: p.objects, Tails: p.tails, GPUNodes: e.gpuNodes(s), Faults: faults(found)}
+		found, r.Pods = append(found, doctor.Findings(seen)...), doctor.Reasons(seen)
 	} else {
 		found = append(found, diag.Found("api-not-there", "", failed.Error()))
 	}
-	r := DoctorResult{
-		Cluster: e.settings.Inventory.Cluster, Halves: halves(e.want.machines, s, failed),
-		Machines: e.checkResult(s, b).Machines, Nodes: e.nodeViews(s), Pairs: p.sight.pairs, seen: p,
-	}
 	r.Findings, r.Consequences = causesAndConsequences(found)
+	r.Reports = e.reports(r, time.Now())
 	e.tell.findings(r.Findings)
 	if o.Cordon && failed == nil {
 		r.Cordoned, err = e.cordonFaulty(ctx, r)
@@ -99,21 +106,36 @@ func (e *Engine) Doctor(ctx context.Context, o DoctorOptions) (DoctorResult, err
 }
 
 // objects asks the API for everything the doctor reads.
-func (e *Engine) objects(ctx context.Context, s sight) (kube.Objects, error) {
-	if !s.cluster.there() {
-		return kube.Objects{}, fmt.Errorf("asking the cluster: %s", s.cluster.state.NoAPI)
-	}
+func (e *Engine) objects(ctx context.Context, s sight) (kube.Objects, map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
 	defer cancel()
-	client, _, err := e.api.connect(ctx)
+	client, err := e.wayIn(ctx, s)
 	if err != nil {
-		return kube.Objects{}, err
+		return kube.Objects{}, nil, err
 	}
 	o, err := client.Objects(ctx)
 	if err != nil {
-		return o, fmt.Errorf("asking the cluster: %w", err)
+		return o, nil, fmt.Errorf("asking the cluster: %w", err)
 	}
-	return o, nil
+	return o, client.Tails(ctx, o.Pods), nil
+}
+
+// wayIn is a client of the API: through the server's SSH connection, or, where
+// the server is not reached by SSH, straight with the kubeconfig that was kept.
+func (e *Engine) wayIn(ctx context.Context, s sight) (*kube.Client, error) {
+	if s.cluster.there() {
+		client, _, err := e.api.connect(ctx)
+		return client, err
+	}
+	kept, lost := e.settings.Kubeconfig, s.unreached[e.want.server().Name]
+	if lost == nil || len(kept) == 0 {
+		return nil, fmt.Errorf("asking the cluster: %s", s.cluster.state.NoAPI)
+	}
+	client, err := kube.Connect(kept, nil)
+	if err != nil {
+		return nil, fmt.Errorf("asking the cluster without SSH: %w", err)
+	}
+	return client, nil
 }
 
 // gpuNodes are machines with GPUs: seen there, or promised where they could not be looked at.

@@ -2,10 +2,7 @@ package bootstrap
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -42,7 +39,10 @@ func k3sTrouble(machines []inventory.Machine, p patient) []diag.Finding {
 				continue
 			}
 			code, reason := k3s.Classify(p.journals[m.Name])
-			if code == "" {
+			switch {
+			case state.Active == "inactive" || state.Active == "deactivating":
+				code, reason = "k3s-stopped", "" // its log is about other days
+			case code == "":
 				code = "k3s-crash-loop"
 			}
 			evidence := fmt.Sprintf("%s.service is %s (%s), started %d times again", unit, state.Active, state.Sub, state.Restarts)
@@ -71,56 +71,4 @@ func halves(machines []inventory.Machine, s sight, api error) []Half {
 		second.State, second.Why = "dead", []string{api.Error()}
 	}
 	return []Half{ssh, second}
-}
-
-// FaultAnnotation is where a node that was cordoned for its GPUs says why.
-const FaultAnnotation = "gpuctl.dev/gpu-fault"
-
-// gpuFaults are findings of hardware that no pod should meet.
-func gpuFaults() []diag.Code {
-	return []diag.Code{
-		"gpu-lost", "gpu-count-differs", "gpu-needs-reset", "gpu-xid", "gpu-ecc-uncorrected", "gpu-remap-failed", "gpu-nvlink-error",
-		"gpu-gsp-timeout", "gpu-recovery-needed", "gpu-unhealthy", "gpu-fewer", "fabric-manager-down", "fabric-manager-version",
-		"fabric-not-ready", "inforom-corrupt", "gpu-lost-blocks-all",
-	}
-}
-
-// Faults are the findings of a result that speak of broken GPUs, by machine.
-func (r DoctorResult) Faults() map[string][]diag.Finding {
-	out := map[string][]diag.Finding{}
-	for _, f := range r.Findings {
-		if f.Machine != "" && f.Severity != diag.Informs && slices.Contains(gpuFaults(), f.Code) {
-			out[f.Machine] = append(out[f.Machine], f)
-		}
-	}
-	return out
-}
-
-// cordonFaulty closes nodes with broken GPUs to new pods; running ones stay.
-func (e *Engine) cordonFaulty(ctx context.Context, r DoctorResult) ([]string, error) {
-	client, _, err := e.api.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var done []string
-	var errs []error
-	faults := r.Faults()
-	for _, n := range r.Nodes {
-		if len(faults[n.Name]) == 0 {
-			continue
-		}
-		evidence, err := json.Marshal(map[string]any{"time": time.Now().UTC().Format(time.RFC3339), "findings": faults[n.Name]})
-		if err == nil {
-			err = client.Cordon(ctx, n.Name, true)
-		}
-		if err == nil {
-			err = client.SetAnnotations(ctx, n.Name, map[string]string{FaultAnnotation: string(evidence)})
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		done = append(done, n.Name)
-	}
-	return done, errors.Join(errs...)
 }

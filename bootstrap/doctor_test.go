@@ -16,6 +16,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/doctor"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
 
@@ -40,6 +41,7 @@ func canaries() map[string]string {
 		"env value":    "canary-env-value",
 		"dashed":       "203-0-113-77",
 		"machine id":   "canary-machine-id",
+		"log":          "canary-of-a-users-log",
 	}
 }
 
@@ -71,7 +73,9 @@ func wounded(t *testing.T) (*Engine, DoctorResult) {
 	e := &Engine{settings: Settings{Key: c["probe key"], Owner: "owner", Inventory: inv}, want: w}
 	r := DoctorResult{Cluster: "test", Findings: []diag.Finding{{Code: "gpu-lost", Machine: "gpu-1", Evidence: "seen on " + c["address"] + ", " + c["DNS name"]}}}
 	r.Halves = halves(w.machines, s, errors.New("dial "+c["address"]))
-	r.seen = patient{sight: s, objects: kube.Objects{Pods: []corev1.Pod{pod}, Events: []corev1.Event{event}}, journals: map[string][]string{"gpu-1": lines}}
+	r.Pods = []doctor.Reason{{Pod: "d/p", Code: "nvml-lost", Why: "its log ends with: password=" + c["password"] + " on " + c["address"]}}
+	r.Reports = []FaultReport{{Machine: "gpu-1", Host: c["DNS name"], Log: []string{"NVRM: " + c["host name"] + " " + c["address"]}}}
+	r.seen = patient{sight: s, tails: map[string]string{"d/p": c["log"]}, objects: kube.Objects{Pods: []corev1.Pod{pod}, Events: []corev1.Event{event}}, journals: map[string][]string{"gpu-1": lines}}
 	return e, r
 }
 
@@ -177,6 +181,12 @@ func TestK3sThatDoesNotRunIsExplainedByItsLog(t *testing.T) {
 	p.journals = nil
 	if found = k3sTrouble(w.machines, p); len(found) != 1 || found[0].Code != "k3s-crash-loop" {
 		t.Errorf("without a log: %+v", found)
+	}
+	// Whoever stopped it knows; its log is about other days.
+	p.journals = map[string][]string{"gpu-1": {`level=error msg="failed to get CA certs: connection refused"`}}
+	f.K3s.Value.Units["k3s-agent"] = host.Unit{Active: "inactive", Sub: "dead"}
+	if found = k3sTrouble(w.machines, p); len(found) != 1 || found[0].Code != "k3s-stopped" || strings.Contains(found[0].Evidence, "refused") {
+		t.Errorf("stopped by hand: %+v", found)
 	}
 	f.K3s.Value.Units["k3s-agent"] = host.Unit{Active: "active", Sub: "running"}
 	if found = k3sTrouble(w.machines, p); len(found) != 0 {

@@ -42,6 +42,9 @@ type Settings struct {
 	Owner string
 	// KnownHosts is the known_hosts file of this cluster.
 	KnownHosts string
+	// Kubeconfig is the one kept from an earlier time, nil without one: the doctor's
+	// way to the API where the server is not reached by SSH.
+	Kubeconfig []byte
 	// Outside dials from this computer, to see what the world reaches; nil is net.Dialer.
 	Outside dialFunc
 	// ChartCache is a directory for chart archives; empty keeps none.

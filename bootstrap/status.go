@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
@@ -37,7 +40,7 @@ func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 		return r, e.noCluster(ctx, s)
 	}
 	s.facts = e.unlabelled(ctx, s.cluster.state)
-	r.Nodes, r.Findings = e.nodeViews(s), e.want.unlisted(s.cluster.state)
+	r.Nodes, r.Findings = e.nodeViews(s), append(e.want.unlisted(s.cluster.state), unhealthy(s.cluster.state)...)
 	for _, m := range e.want.machines {
 		if _, joined := s.cluster.state.Node(m.Name); !joined {
 			r.Missing = append(r.Missing, m.Name)
@@ -81,6 +84,20 @@ func (e *Engine) unlabelled(ctx context.Context, state kube.State) map[string]ho
 	}
 	group.Wait()
 	return found
+}
+
+// unhealthy are GPUs that the device plugin has taken out of service; what is
+// wrong with them the machine says, to the doctor.
+func unhealthy(state kube.State) []diag.Finding {
+	var out []diag.Finding
+	for _, n := range state.Nodes {
+		for _, resource := range slices.Sorted(maps.Keys(n.Capacity)) {
+			if have, all := n.Allocatable[resource], n.Capacity[resource]; have < all {
+				out = append(out, diag.Found("gpu-unhealthy", n.Name, fmt.Sprintf("%d of %d %s are allocatable", have, all, resource)))
+			}
+		}
+	}
+	return out
 }
 
 // noCluster says why there is no API, as the error of the connection where that is the reason.

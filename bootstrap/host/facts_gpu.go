@@ -53,6 +53,8 @@ type GPU struct {
 	Persistence string `json:"persistence,omitempty"`
 	// Fabric is the state of the NVLink fabric: Completed, In Progress.
 	Fabric string `json:"fabric,omitempty"`
+	// Serial is the board's number, as a provider knows it.
+	Serial string `json:"serial,omitempty"`
 	// Trouble is a health phrase that stood where a value belongs: "GPU requires reset".
 	Trouble string `json:"trouble,omitempty"`
 }
@@ -138,7 +140,10 @@ type ContainerdConfig struct {
 // KernelMsg is a line of the kernel log that speaks of NVIDIA hardware.
 type KernelMsg struct {
 	// Xid is the code of an Xid line, 0 for other lines.
-	Xid  int    `json:"xid,omitempty"`
-	PCI  string `json:"pci,omitempty"`
-	Text string `json:"text"`
+	Xid int    `json:"xid,omitempty"`
+	PCI string `json:"pci,omitempty"`
+	// Uptime is when it was written, in seconds since boot; 0 where the log did
+	// not say so.
+	Uptime float64 `json:"uptime,omitempty"`
+	Text   string  `json:"text"`
 }

@@ -125,14 +125,15 @@ func (l *sliceList) take(line string) {
 }
 
 // gpuRow reads index, uuid, name, bus, memory, driver and, where the driver
-// knew them, MIG current, MIG pending, ECC, persistence, compute capability, fabric.
+// knew them, MIG current, MIG pending, ECC, persistence, compute capability,
+// fabric, serial number.
 func gpuRow(row string) (g GPU, driver string, ok bool) {
-	f := strings.SplitN(row, ", ", 12)
+	f := strings.SplitN(row, ", ", 13)
 	index, err := strconv.Atoi(strings.TrimSpace(f[0]))
 	if err != nil || len(f) < 6 || index < 0 {
 		return GPU{}, "", false
 	}
-	for len(f) < 12 {
+	for len(f) < 13 {
 		f = append(f, "")
 	}
 	for i := range f {
@@ -143,6 +144,7 @@ func gpuRow(row string) (g GPU, driver string, ok bool) {
 	}
 	g.Index, g.UUID, g.Name, g.PCI, g.MemoryMiB = index, f[1], f[2], busID(f[3]), number(f[4])
 	g.MIG, g.MIGPending, g.ECC, g.Persistence, g.Compute, g.Fabric = f[6], f[7], f[8], f[9], f[10], f[11]
+	g.Serial = f[12]
 	return g, f[5], true
 }
 
@@ -216,7 +218,10 @@ func parseToolkit(text string) (Toolkit, error) {
 
 var xidLine = regexp.MustCompile(`NVRM: Xid \(PCI:([0-9a-fA-F:.]+)\): ([0-9]+)`)
 
-// parseKernelLog keeps lines from "NVRM:" or "nouveau" on, without time stamps.
+// kernelStamp is what dmesg puts before a line: "[   41.123456]".
+var kernelStamp = regexp.MustCompile(`^\[ *([0-9]+\.[0-9]+)\]`)
+
+// parseKernelLog keeps lines from "NVRM:" or "nouveau" on.
 func parseKernelLog(text string) ([]KernelMsg, error) {
 	out := []KernelMsg{}
 	for _, line := range lines(text) {
@@ -227,6 +232,9 @@ func parseKernelLog(text string) ([]KernelMsg, error) {
 		msg := KernelMsg{Text: strings.TrimSpace(line[at:])}
 		if f := xidLine.FindStringSubmatch(line); f != nil {
 			msg.PCI, msg.Xid = strings.ToLower(f[1]), int(number(f[2]))
+		}
+		if f := kernelStamp.FindStringSubmatch(line); f != nil {
+			msg.Uptime, _ = strconv.ParseFloat(f[1], 64) // digits and a point
 		}
 		out = append(out, msg)
 	}

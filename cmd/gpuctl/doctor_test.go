@@ -7,9 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/doctor"
 )
 
 func sampleDoctor() bootstrap.DoctorResult {
@@ -18,6 +21,14 @@ func sampleDoctor() bootstrap.DoctorResult {
 		Machines: sampleCheck().Machines[:1], Nodes: sampleNodes(),
 		Findings:     []diag.Finding{diag.Found("gpu-lost", "gpu-1", "0000:18:00.0 fell off the bus")},
 		Consequences: []diag.Finding{diag.Found("gpu-unhealthy", "gpu-1", "7 of 8")},
+		Pods:         []doctor.Reason{{Pod: "team-a/train", Node: "gpu-1", Code: "gpu-lost", Why: "it failed on a machine whose GPUs are at fault"}},
+		Reports: []bootstrap.FaultReport{{
+			Machine: "gpu-1", Host: "10.0.0.11", Product: "Supermicro SYS-821GE", OS: "Ubuntu 24.04.1 LTS", Kernel: "6.8.0-45-generic", Driver: "580.95.05",
+			Seen: time.Date(2026, 8, 27, 18, 5, 38, 0, time.UTC), Booted: time.Date(2026, 8, 27, 18, 0, 0, 0, time.UTC),
+			GPUs:   []host.GPU{{Index: 0, UUID: "GPU-1", Name: "NVIDIA H100 PCIe", PCI: "0000:18:00.0", Serial: "1650522000000"}},
+			Faults: []diag.Finding{diag.Found("gpu-lost", "gpu-1", "0000:18:00.0 fell off the bus")},
+			Log:    []string{"2026-08-27T18:00:41Z NVRM: Xid (PCI:0000:18:00): 79, GPU has fallen off the bus."},
+		}},
 	}
 }
 
@@ -46,7 +57,7 @@ func TestDoctorShowsCausesAndWhatToSendTheProvider(t *testing.T) {
 func TestDoctorOfAHealthyCluster(t *testing.T) {
 	var o bootstrap.DoctorOptions
 	r := sampleDoctor()
-	r.Findings, r.Consequences = nil, nil
+	r.Findings, r.Consequences, r.Reports, r.Pods = nil, nil, nil, nil
 	got := runWith(t, doctorOf(r, &o), "", "doctor")
 	if got.code != 0 || !strings.Contains(got.out, "nothing is wrong") || strings.Contains(got.out, "provider") {
 		t.Errorf("%d %s", got.code, got.out)
@@ -72,6 +83,32 @@ func TestBundleIsPrivateAndOverwritesNothing(t *testing.T) {
 	}
 	if got := runWith(t, doctorOf(r, &o), "", "doctor", "--bundle", path); got.code != exitUnexpected || !strings.Contains(got.err, "exists") {
 		t.Errorf("%d %s", got.code, got.err)
+	}
+}
+
+func TestReportForTheProviderIsAFileOfItsOwn(t *testing.T) {
+	var o bootstrap.DoctorOptions
+	path := filepath.Join(t.TempDir(), "provider.txt")
+	if got := runWith(t, doctorOf(sampleDoctor(), &o), "", "doctor", "--report", path); got.code != exitFindings || !strings.Contains(got.out, "report: "+path) {
+		t.Fatalf("%d %s%s", got.code, got.out, got.err)
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, part := range []string{"gpu-1 (10.0.0.11)", "serial 1650522000000", "GPU-1", "driver 580.95.05", "2026-08-27T18:00:41Z NVRM: Xid", "A GPU does not answer"} {
+		if !strings.Contains(string(data), part) {
+			t.Errorf("no %q in the report:\n%s", part, data)
+		}
+	}
+	if got := runWith(t, doctorOf(sampleDoctor(), &o), "", "doctor", "--report", path); !strings.Contains(got.err, "exists") {
+		t.Errorf("it was overwritten: %d %s", got.code, got.err)
+	}
+	r := sampleDoctor()
+	r.Reports = nil
+	other := filepath.Join(t.TempDir(), "provider.txt")
+	if got := runWith(t, doctorOf(r, &o), "", "doctor", "--report", other); strings.Contains(got.out, "report:") {
+		t.Errorf("a report of nothing: %s", got.out)
 	}
 }
 

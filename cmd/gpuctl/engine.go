@@ -90,10 +90,14 @@ func newEngine(d engineDeps) (Engine, error) {
 	// client-go logs by klog, to standard error unless told otherwise: that would tear the live view.
 	klog.SetSlogLogger(d.Log)
 	dialer := sshconn.NewDialer(dialOptions(d))
+	kept, err := d.State.ReadKubeconfig()
+	if err != nil {
+		return nil, err
+	}
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
 		Secret: d.Secret, Read: d.Ask.read, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
-		ChartCache: filepath.Join(d.State.Path(), "charts"),
+		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept,
 	})
 	if err != nil {
 		return nil, &usageError{err}

@@ -121,6 +121,13 @@ func k3sProblems() []Problem {
 			Reference: k3sSource + "blob/main/pkg/signals",
 		},
 		{
+			Code: "k3s-stopped", Area: "cluster", Severity: Blocks,
+			Title:   "k3s was stopped",
+			Symptom: "the unit is inactive; nobody starts it",
+			Cause:   "systemctl stop, k3s-killall.sh, or an installer that ended half way",
+			Fix:     []string{"on the machine: systemctl start k3s-agent (on a server: k3s)", "gpuctl apply"},
+		},
+		{
 			Code: "k3s-start-timeout", Area: "cluster", Severity: Blocks,
 			Title:     "k3s did not come up in time",
 			Symptom:   "the unit stays activating",
@@ -189,5 +196,15 @@ func k3sProblems() []Problem {
 			DependsOn: []Code{"clock-wrong"},
 			Reference: "k3s-io/k3s#3047",
 		},
+	}
+}
+
+// k3sDown are the ways in which k3s of a machine does not run.
+func k3sDown() []Code {
+	return []Code{
+		"k3s-stopped", "k3s-crash-loop", "k3s-start-timeout", "node-password-rejected", "token-ca-mismatch", "token-refused", "server-unreachable",
+		"k3s-unknown-key", "k3s-config-invalid", "default-runtime-missing", "containerd-config-broken", "certificates-expired", "port-in-use",
+		"etcd-duplicate-name", "etcd-not-member", "datastore-other-token", "datastore-older-than-disk", "snapshotter-unsupported",
+		"node-labels-refused", "interface-missing", "clock-wrong",
 	}
 }

@@ -51,7 +51,7 @@ func operatorStateProblems() []Problem {
 			Symptom:   "ClusterPolicy is notReady; OperandNotReady",
 			Cause:     "one of its daemonsets does not become ready on a node",
 			Fix:       []string{"kubectl -n gpu-operator get pods -o wide: the first that is not Running is the cause", "its init containers driver-validation and toolkit-validation say what they wait for"},
-			DependsOn: []Code{"nfd-labels-missing", "operand-waits", "smoke-image-pull", "driver-image-missing", "runtime-not-configured", "operator-deployment-down", "pod-security", "driver-upgrade-stuck", "operator-driver-paused"},
+			DependsOn: []Code{"node-not-ready", "mount-not-shared", "nfd-labels-missing", "operand-waits", "smoke-image-pull", "driver-image-missing", "runtime-not-configured", "operator-deployment-down", "pod-security", "driver-upgrade-stuck", "operator-driver-paused"},
 			Reference: operatorHelp,
 		},
 		{
@@ -123,7 +123,7 @@ func operandProblems() []Problem {
 			Symptom:   "pods stand at Init:0/1 on a node",
 			Cause:     "driver or toolkit are not ready there; marker files in /run/nvidia/validations say which",
 			Fix:       []string{"kubectl -n gpu-operator logs POD -c driver-validation; the same with toolkit-validation", "on the node: ls /run/nvidia/validations; nvidia-smi"},
-			DependsOn: []Code{"runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
+			DependsOn: []Code{"mount-not-shared", "runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
 			Reference: operatorHelp,
 		},
 		{

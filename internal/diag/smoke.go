@@ -13,7 +13,7 @@ func proofProblems() []Problem {
 			Symptom:   "allocatable nvidia.com/gpu is 0 while the machine has GPUs",
 			Cause:     "the device plugin has not registered: it waits for the driver, the toolkit or its own image, or the node lacks its label",
 			Fix:       []string{"kubectl -n gpu-operator get pods -o wide --field-selector spec.nodeName=NODE", "kubectl -n gpu-operator logs -l app=nvidia-device-plugin-daemonset"},
-			DependsOn: []Code{"driver-missing", "driver-not-loaded", "runtime-not-configured", "nfd-labels-missing", "operand-waits", "operator-not-ready"},
+			DependsOn: []Code{"node-not-ready", "driver-missing", "driver-not-loaded", "runtime-not-configured", "nfd-labels-missing", "operand-waits", "operator-not-ready"},
 			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/troubleshooting.html",
 		},
 		{
@@ -124,7 +124,7 @@ func podProblems() []Problem {
 			Cause:     "the container runtime or NVIDIA's hook refuses; the event says what",
 			Fix:       []string{"kubectl describe pod", "gpuctl doctor --nodes NODE"},
 			Match:     []string{"createcontainererror", "runcontainererror", "failedcreatepodsandbox"},
-			DependsOn: []Code{"runtime-not-configured", "smoke-image-too-new", "driver-version-mismatch", "toolkit-timeout"},
+			DependsOn: []Code{"mount-not-shared", "runtime-not-configured", "smoke-image-too-new", "driver-version-mismatch", "toolkit-timeout"},
 		},
 		{
 			Code: "smoke-unschedulable", Area: "workload", Severity: Blocks,

@@ -13,10 +13,11 @@ func toolProblems() []Problem {
 		},
 		{
 			Code: "api-not-there", Area: "cluster", Severity: Blocks,
-			Title:   "The Kubernetes API does not answer",
-			Symptom: "connection refused or no route through the server's SSH connection",
-			Cause:   "k3s on the server is down or starting",
-			Fix:     []string{"on the server: systemctl status k3s; journalctl -u k3s -e", "gpuctl apply"},
+			Title:     "The Kubernetes API does not answer",
+			Symptom:   "connection refused or no route through the server's SSH connection",
+			Cause:     "k3s on the server is down or starting",
+			Fix:       []string{"on the server: systemctl status k3s; journalctl -u k3s -e", "gpuctl apply"},
+			DependsOn: k3sDown(),
 		},
 		{
 			Code: "wait-ended", Area: "tool", Severity: Blocks,

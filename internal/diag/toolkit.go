@@ -38,6 +38,15 @@ func wiringProblems() []Problem {
 			Reference: "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/install-guide.html",
 		},
 		{
+			Code: "mount-not-shared", Area: "toolkit", Severity: Blocks,
+			Title:     "The machine's root mount is not shared",
+			Symptom:   "pods of the operator stay in CreateContainerError: ... but it is not a shared or slave mount",
+			Cause:     "mounts are private: a container that stands for a machine, or mount --make-rprivate; systemd shares them at boot",
+			Fix:       []string{"on the machine: sudo mount --make-rshared /", "in containers of k3d and Docker: a boot unit that does so"},
+			Match:     []string{"not a shared or slave mount", "not a shared mount"},
+			Reference: "https://kubernetes.io/docs/concepts/storage/volumes/#mount-propagation",
+		},
+		{
 			Code: "toolkit-incomplete", Area: "toolkit", Severity: Warns,
 			Title:     "Part of the Container Toolkit is missing",
 			Symptom:   "nvidia-ctk is there, nvidia-container-runtime or nvidia-cdi-hook is not",

@@ -23,6 +23,6 @@ func Codes() []diag.Code {
 		// by the words of events and containers
 		"smoke-image-too-new", "smoke-image-too-old", "cuda-insufficient", "nvml-lost", "nvml-permissions", "toolkit-timeout",
 		"driver-version-mismatch", "pull-rate-limit", "driver-device-major", "driver-modules-incomplete", "mps-too-many",
-		"gpu-lost-blocks-all", "fabric-manager-down",
+		"gpu-lost-blocks-all", "fabric-manager-down", "mount-not-shared",
 	}
 }

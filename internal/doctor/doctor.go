@@ -23,6 +23,15 @@ type Seen struct {
 	// GPUNodes are nodes whose machines have NVIDIA GPUs, as the machines
 	// themselves or gpuctl.yaml say. Without them nothing can be missing.
 	GPUNodes []string
+	// Faults are what machines say of broken GPUs, by node: Xid, ECC, a GPU that
+	// fell off the bus.
+	Faults map[string][]diag.Finding
+	// Tails are ends of logs of pods with GPUs, by namespace/name. Only lines that
+	// the catalogue knows are ever told on.
+	Tails map[string]string
+	// Unfit says why a program of an image cannot run with a node's driver, ""
+	// where it can or nobody knows. Nil knows nothing.
+	Unfit func(image, node string) string
 }
 
 // Findings says what is wrong, nodes first, then the operator, then pods.

@@ -192,8 +192,10 @@ func operandTroubles() map[string]trouble {
 		"no major":         {failing("nvidia-operator-validator-a", "CrashLoopBackOff", "x", "failed to create device node nvidiactl: failed to determine major: invalid device node"), "driver-device-major", "gpu-1", ""},
 		"no modeset":       {failing("nvidia-operator-validator-a", "CrashLoopBackOff", "x", "failed to load module nvidia-modeset: exit status 1; output=modprobe: No such device"), "driver-modules-incomplete", "gpu-1", ""},
 		"version mismatch": {failing("gpu-feature-discovery-a", "RunContainerError", "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch: unknown"), "driver-version-mismatch", "gpu-1", ""},
-		"lost GPU":         {failing("nvidia-device-plugin-daemonset-b", "CrashLoopBackOff", "x", "GetPreferredAllocation failed: rpc error: error getting list of preferred allocation devices"), "gpu-lost-blocks-all", "gpu-1", ""},
-		"MPS clients":      {failing("nvidia-device-plugin-mps-control-daemon-b", "CrashLoopBackOff", "x", "invalid MPS configuration: maximum allowed replicas exceeded: 64 > 48"), "mps-too-many", "gpu-1", ""},
+		// Seen in a container that stands for a machine, without mount --make-rshared.
+		"private mounts": {failing("nvidia-operator-validator-a", "CreateContainerError", `failed to generate container "x" spec: failed to generate spec: path "/run/nvidia/driver" is mounted on "/run" but it is not a shared or slave mount`), "mount-not-shared", "gpu-1", "/run/nvidia/driver"},
+		"lost GPU":       {failing("nvidia-device-plugin-daemonset-b", "CrashLoopBackOff", "x", "GetPreferredAllocation failed: rpc error: error getting list of preferred allocation devices"), "gpu-lost-blocks-all", "gpu-1", ""},
+		"MPS clients":    {failing("nvidia-device-plugin-mps-control-daemon-b", "CrashLoopBackOff", "x", "invalid MPS configuration: maximum allowed replicas exceeded: 64 > 48"), "mps-too-many", "gpu-1", ""},
 	}
 }
 
@@ -318,6 +320,78 @@ func pendingTroubles() map[string]trouble {
 			s.Pods[0].Labels = map[string]string{"batch.kubernetes.io/job-name": "pretrain"}
 			pending("nvidia.com/gpu", 1, func(_ *Seen, p *corev1.Pod) { p.Labels = s.Pods[0].Labels })(s)
 		}, "gang-half-placed", "", "1 pods run, 1 wait"},
+	}
+}
+
+// speaking is a pod that runs and whose log ends with these lines.
+func speaking(lines string) func(*Seen) {
+	return func(s *Seen) { s.Tails = map[string]string{"team-a/llm-0": lines} }
+}
+
+func TestPodsThatHangOrFailGetASentence(t *testing.T) {
+	lost := diag.Found("gpu-lost", "gpu-1", "0000:18:00.0: Xid 79 (fallen off the bus)")
+	for name, c := range map[string]struct {
+		change func(*Seen)
+		code   diag.Code
+		why    string
+	}{
+		"all is well":                   {func(*Seen) {}, "", ""},
+		"a log that says nothing":       {speaking("step 12 loss 0.3\nImagePullBackOff in my own words"), "", ""},
+		"NVML lost after daemon-reload": {speaking("step 12\nFailed to initialize NVML: Unknown Error\nretrying"), "nvml-lost", "it runs, and its log ends with: Failed to initialize NVML: Unknown Error"},
+		"lost by its own words":         {speaking("RuntimeError: CUDA error: GPU is lost"), "gpu-lost", "GPU is lost"},
+		"beside a fault": {func(s *Seen) { s.Faults = map[string][]diag.Finding{"gpu-1": {lost}} }, "gpu-lost",
+			"it runs on a machine whose GPUs are at fault, its own may be among them: 0000:18:00.0: Xid 79"},
+		"failed beside a fault": {func(s *Seen) {
+			ended("unspecified launch failure")(s)
+			s.Pods = s.Pods[1:]
+			s.Faults = map[string][]diag.Finding{"gpu-2": {lost}}
+		}, "gpu-lost", "it failed on a machine whose GPUs are at fault (0000:18:00.0: Xid 79 (fallen off the bus)): container train: exit 1"},
+		"an image too new for the driver": {func(s *Seen) {
+			ended("unknown error")(s)
+			s.Pods = s.Pods[1:]
+			s.Unfit = func(_, node string) string { return "CUDA 13.0 needs driver 580, " + node + " has 535.104.05" }
+		}, "smoke-image-too-new", "CUDA 13.0 needs driver 580, gpu-2 has 535.104.05"},
+		"words of its own come first": {func(s *Seen) {
+			ended("CUDA driver version is insufficient for CUDA runtime version")(s)
+			s.Pods = s.Pods[1:]
+			s.Unfit = func(string, string) string { return "never asked" }
+		}, "cuda-insufficient", "exit 1"},
+	} {
+		seen := healthy()
+		c.change(&seen)
+		got := Reasons(seen)
+		if c.code == "" {
+			if len(got) != 0 {
+				t.Errorf("%s: %+v", name, got)
+			}
+			continue
+		}
+		if len(got) != 1 || got[0].Code != c.code || !strings.Contains(got[0].Why, c.why) {
+			t.Errorf("%s: %+v, want %s: %s", name, got, c.code, c.why)
+		}
+	}
+	for _, code := range spoken() {
+		if _, ok := diag.Lookup(code); !ok {
+			t.Errorf("%s is not in the catalogue", code)
+		}
+	}
+}
+
+// What fits a hidden finding still is a pod's reason.
+func TestReasonsAreThereThoughTheFindingIsHidden(t *testing.T) {
+	s := healthy()
+	s.Pods = s.Pods[1:]
+	for i := range s.Nodes[:2] {
+		s.Nodes[i].Status.Capacity, s.Nodes[i].Status.Allocatable, s.Nodes[i].Labels = nil, nil, nil
+	}
+	pending("nvidia.com/gpu", 1)(&s)
+	for _, f := range diag.Reduce(Findings(s)) {
+		if f.Code != "nfd-labels-missing" {
+			t.Errorf("%+v", f)
+		}
+	}
+	if got := Reasons(s); len(got) != 1 || got[0].Pod != "team-a/want" || got[0].Why != "no node of the cluster offers nvidia.com/gpu" {
+		t.Errorf("%+v", got)
 	}
 }
 

@@ -34,8 +34,9 @@ func (e *exam) pods() {
 	e.gangs()
 }
 
-// WhyNot says in a sentence why a pod that asks for GPUs does not run; the code
-// is empty for one that runs, has ended well, or simply starts.
+// WhyNot says in a sentence why a pod that asks for GPUs does not run, or runs
+// without getting on; the code is empty for one that does, has ended well, or
+// simply starts.
 func WhyNot(p *corev1.Pod, seen Seen) (diag.Code, string) {
 	var events []corev1.Event
 	for _, ev := range seen.Events {
@@ -45,9 +46,15 @@ func WhyNot(p *corev1.Pod, seen Seen) (diag.Code, string) {
 	}
 	switch {
 	case p.Status.Phase == corev1.PodFailed:
-		return refused(p, podreason.Of(*p, nil))
-	case podreason.Ready(*p), p.DeletionTimestamp != nil:
+		why := podreason.Of(*p, nil)
+		if code, said := refused(p, why); code != "" {
+			return code, said
+		}
+		return dying(p, seen, why)
+	case p.DeletionTimestamp != nil, p.Status.Phase == corev1.PodSucceeded:
 		return "", ""
+	case podreason.Ready(*p):
+		return hangs(p, seen)
 	case p.Spec.NodeName == "" && p.Status.Phase == corev1.PodPending:
 		return unplaced(p, seen)
 	}
@@ -58,7 +65,7 @@ func WhyNot(p *corev1.Pod, seen Seen) (diag.Code, string) {
 	if strings.Contains(why, "FailedMount") || strings.Contains(why, "FailedAttachVolume") {
 		return "pod-volume", why
 	}
-	return "", ""
+	return dying(p, seen, why)
 }
 
 // words finds the entry that the pod's own texts speak of: the reason, then all

@@ -83,6 +83,15 @@ func (d Dir) ID() (string, error) {
 	return id, replace(path, []byte(id+"\n"))
 }
 
+// ReadKubeconfig returns the kept kubeconfig, nil where none was kept yet.
+func (d Dir) ReadKubeconfig() ([]byte, error) {
+	data, err := os.ReadFile(d.Kubeconfig())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return data, err
+}
+
 // WriteKubeconfig replaces the kept kubeconfig, mode 0600, in one step.
 func (d Dir) WriteKubeconfig(data []byte) error { return replace(d.Kubeconfig(), data) }
 

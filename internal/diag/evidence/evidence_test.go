@@ -112,8 +112,13 @@ func scan(t *testing.T) map[string]where {
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			code := ""
 			switch n := n.(type) {
+			case *ast.GenDecl:
+				// A list of codes that a lab test looks for provokes none of them.
+				if at == lab && n.Tok == token.VAR {
+					return false
+				}
 			case *ast.BasicLit:
-				code = literal(n)
+				code = strings.TrimPrefix(literal(n), ":") // "machine" + ":code"
 			case *ast.Ident:
 				code = names[s.dir+"."+n.Name]
 			case *ast.SelectorExpr:
