@@ -29,10 +29,11 @@ trap 'rm -f "$t"' EXIT
 echo "UUID=$uuid $mount $type defaults,nofail,x-systemd.device-timeout=60s 0 2" >>"$t"
 chmod 0644 "$t"
 mv -f "$t" /etc/fstab
-systemctl daemon-reload
 on() { awk -v m="$mount" '$2 == m { d = $1 } END { print d }' /proc/self/mounts; }
 [ "$(on)" = "$device" ] || mount "$mount"
 [ "$(on)" = "$device" ] || {
   echo "$mount is on $(on), not on $device" >&2
   exit 1
 }
+# From now on systemd knows the mount that k3s waits for.
+systemctl daemon-reload

@@ -82,3 +82,17 @@ func TestMovedScript(t *testing.T) {
 		})
 	}
 }
+
+// TestK3sWaitsForItsDisk: a data disk that does not come up must not let k3s
+// start anew in the folder below it.
+func TestK3sWaitsForItsDisk(t *testing.T) {
+	const line = "[Unit]\nRequiresMountsFor=/var/lib/rancher\n"
+	w := agentWant()
+	if text := unitDropIn(w); strings.Contains(text, "[Unit]") {
+		t.Errorf("without a disk:\n%s", text)
+	}
+	w.Mount = "/var/lib/rancher"
+	if text := unitDropIn(w); !strings.Contains(text, line) || !strings.Contains(text, "LimitMEMLOCK=infinity") {
+		t.Errorf("with a disk:\n%s", text)
+	}
+}
