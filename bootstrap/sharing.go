@@ -168,23 +168,24 @@ func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.
 		return err
 	}
 	if want.Kind == sharing.MIG { // the MIG manager restarts them, after its work
-		return waitShared(ctx, client, m, want, count, say)
+		return w.waitShared(ctx, client, m, want, count, reset, say)
 	}
 	if err := client.RestartPods(ctx, w.set.Operator.Namespace, m.Name, "nvidia-device-plugin-daemonset", "gpu-feature-discovery"); err != nil {
 		return err
 	}
-	return waitShared(ctx, client, m, want, count, say)
+	return w.waitShared(ctx, client, m, want, count, reset, say)
 }
 
-func waitShared(ctx context.Context, client *kube.Client, m inventory.Machine, want sharing.Spec, count int, say plan.Say) error {
-	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, asShared(client, m.Name, want, count), say); err != nil {
+func (w wanted) waitShared(ctx context.Context, client *kube.Client, m inventory.Machine, want sharing.Spec, count int, reset bool, say plan.Say) error {
+	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, asShared(client, m.Name, want, count, w.patience(reset)), say); err != nil {
 		return fmt.Errorf("waiting for %s to be %s: %w", gpus(count), want, err)
 	}
 	return nil
 }
 
 // asShared waits for labels, capacity and allocatable of a way to share.
-func asShared(client *kube.Client, node string, want sharing.Spec, count int) kube.Condition {
+func asShared(client *kube.Client, node string, want sharing.Spec, count int, patience time.Duration) kube.Condition {
+	gaveUp := stays(patience)
 	return func(ctx context.Context) (bool, string, error) {
 		state, err := client.Snapshot(ctx)
 		if err != nil {
@@ -194,7 +195,7 @@ func asShared(client *kube.Client, node string, want sharing.Spec, count int) ku
 		if !joined {
 			return false, "node " + node + " is not there: " + state.NoAPI, nil
 		}
-		if want.Kind == sharing.MIG && n.Labels[sharing.MIGStateLabel] == "failed" {
+		if want.Kind == sharing.MIG && gaveUp(n.Labels[sharing.MIGStateLabel] == "failed") {
 			return false, "", &migFailed{want.MIGConfig()}
 		}
 		missing := want.Missing(count, n.Labels, n.Capacity, n.Allocatable)

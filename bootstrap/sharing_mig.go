@@ -24,10 +24,9 @@ const migAnnotation = "gpuctl.dev/mig"
 // migValues are the operator's MIG strategy and the MIG manager's own list. The
 // manager stays where it has worked: a node is put together again by it.
 func (w wanted) migValues(s sight) (strategy, configs string) {
-	var specs []sharing.Spec
 	for _, g := range w.config.Spec.Groups {
 		if spec := g.Spec(); spec.Kind == sharing.MIG {
-			strategy, specs = spec.Strategy, append(specs, spec)
+			strategy = spec.Strategy
 		}
 	}
 	for _, n := range s.cluster.state.Nodes {
@@ -38,7 +37,7 @@ func (w wanted) migValues(s sight) (strategy, configs string) {
 			}
 		}
 	}
-	return strategy, sharing.MIGParted(specs)
+	return strategy, w.ownMIGList()
 }
 
 // uncut says why a node's slices are to be changed, "" where they are as wanted.
@@ -138,11 +137,6 @@ func (w wanted) setSlices(ctx context.Context, m inventory.Machine, want sharing
 	if !enable && n.Annotations[migAnnotation] == "" {
 		return client, nil
 	}
-	if reset {
-		if client, err = w.changeMode(ctx, m, enable, do, say); err != nil {
-			return nil, err
-		}
-	}
 	config := sharing.MIGOff
 	if enable {
 		config = want.MIGConfig()
@@ -150,28 +144,41 @@ func (w wanted) setSlices(ctx context.Context, m inventory.Machine, want sharing
 			return nil, err
 		}
 	}
+	if w.ownMIGList() != "" { // a mounted list follows a change late, a new pod has it at once
+		if err := client.RestartPods(ctx, w.set.Operator.Namespace, m.Name, "nvidia-mig-manager"); err != nil {
+			return nil, err
+		}
+	}
 	say("asking the MIG manager for %s", config)
 	if err := client.SetLabels(ctx, m.Name, map[string]string{sharing.MIGConfigLabel: config}, sharing.MIGStateLabel); err != nil {
 		return nil, err
 	}
+	// The mode comes after the label: a manager that still reads all-disabled when
+	// the machine comes back would turn the mode off again.
+	if reset {
+		if client, err = w.changeMode(ctx, m, enable, do, say); err != nil {
+			return nil, err
+		}
+	}
 	if enable {
 		return client, nil
 	}
-	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, putTogether(client, m.Name), say); err != nil {
+	if err := kube.Wait(ctx, 2*time.Second, 10*time.Minute, putTogether(client, m.Name, w.patience(reset)), say); err != nil {
 		return nil, fmt.Errorf("waiting for %s to be whole: %w", gpus(count), err)
 	}
 	return client, client.SetAnnotations(ctx, m.Name, nil, migAnnotation)
 }
 
 // putTogether waits for the MIG manager to have turned MIG off.
-func putTogether(client *kube.Client, node string) kube.Condition {
+func putTogether(client *kube.Client, node string, patience time.Duration) kube.Condition {
+	gaveUp := stays(patience)
 	return func(ctx context.Context) (bool, string, error) {
 		state, err := client.Snapshot(ctx)
 		if err != nil {
 			return false, "", err
 		}
 		n, _ := state.Node(node)
-		if n.Labels[sharing.MIGStateLabel] == "failed" {
+		if gaveUp(n.Labels[sharing.MIGStateLabel] == "failed") {
 			return false, "", &migFailed{sharing.MIGOff}
 		}
 		return n.Labels[sharing.MIGStateLabel] == "success", "the MIG manager says " + n.Labels[sharing.MIGStateLabel], nil
@@ -201,6 +208,42 @@ func smokeTests(name string, facts host.Facts, state kube.State) []smoke.Node {
 		tests = append(tests, test)
 	}
 	return tests
+}
+
+// patience is how long "failed" of the MIG manager is borne: it says so of a mode
+// that waits for the reboot, and of a list that it has not read yet.
+func (w wanted) patience(reset bool) time.Duration {
+	switch {
+	case reset:
+		return 3 * time.Minute
+	case w.ownMIGList() != "":
+		return time.Minute
+	}
+	return 0
+}
+
+// stays says whether something has been so for that long without a break.
+func stays(limit time.Duration) func(bool) bool {
+	var since time.Time
+	return func(so bool) bool {
+		switch {
+		case !so:
+			since = time.Time{}
+			return false
+		case since.IsZero():
+			since = time.Now()
+		}
+		return time.Since(since) >= limit
+	}
+}
+
+// ownMIGList is the MIG manager's list of gpuctl, "" where the operator's own does.
+func (w wanted) ownMIGList() string {
+	var specs []sharing.Spec
+	for _, g := range w.config.Spec.Groups {
+		specs = append(specs, g.Spec())
+	}
+	return sharing.MIGParted(specs)
 }
 
 // changeMode sets the MIG mode on the machine, which may reboot it, and returns
