@@ -4,8 +4,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/gpuctl/gpuctl/bootstrap/host/probe"
 )
 
 // TestProbeRunsOnThisMachine runs the real script under sh and compares what
@@ -59,5 +63,33 @@ func TestProbeRunsOnThisMachine(t *testing.T) {
 	}
 	if f.Memory.Value.TotalMiB == 0 || f.Disks.Value.Mounts["/"].SizeMiB == 0 || f.Clock.Value.First.IsZero() {
 		t.Errorf("memory %+v, disks %+v, clock %+v", f.Memory.Value, f.Disks.Value, f.Clock.Value)
+	}
+}
+
+// A section that tries a mount takes it away again when its time runs out in the
+// middle.
+func TestALateSectionLeavesNothingMounted(t *testing.T) {
+	dir, note := t.TempDir(), filepath.Join(t.TempDir(), "note")
+	for name, text := range map[string]string{"mount": "exec sleep 30", "umount": "echo \"$1\" >>" + note} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := sections()
+	at := slices.IndexFunc(all, func(s probe.Section) bool { return s.Name == "abilities" })
+	all[at].Limit = time.Second
+	cmd := exec.Command("sh", "-s", "--", "mark", "/nonexistent")
+	cmd.Stdin = strings.NewReader(probe.Assemble(all[at : at+1]))
+	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+	out, err := cmd.Output()
+	if err != nil || !strings.Contains(string(out), "end abilities timeout") {
+		t.Fatalf("%v: %s", err, out)
+	}
+	where, err := os.ReadFile(note)
+	if err != nil || !strings.HasPrefix(string(where), "/") {
+		t.Fatalf("nothing was taken away: %v %q", err, where)
+	}
+	if _, err := os.Stat(strings.TrimSpace(string(where))); !os.IsNotExist(err) {
+		t.Errorf("its directory stays: %v", err)
 	}
 }

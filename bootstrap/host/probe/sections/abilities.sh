@@ -4,6 +4,9 @@ for f in /.dockerenv /run/.containerenv; do
   [ ! -e "$f" ] || echo "marker=$f"
 done
 sed -n 's/^CapEff:[[:space:]]*/capeff=/p' /proc/1/status
+# Also where time runs out in the middle, nothing stays mounted.
+trap 'umount "$m" 2>/dev/null; rmdir "$m" 2>/dev/null' EXIT
+trap 'exit 124' HUP INT TERM
 m=$(mktemp -d) && if mount -t tmpfs -o size=64k gpuctl-probe "$m" 2>/dev/null; then
   echo mount=yes
   umount "$m"
