@@ -41,6 +41,9 @@ func MergeRegistries(existing, want []byte, mirror string) (merged string, chang
 		if err != nil {
 			return "", false, err
 		}
+		if err := sameLogins(doc, extra); err != nil {
+			return "", false, err
+		}
 		changed = did || mergeAbsent(doc, extra, "configs")
 	}
 	if mirror != "" {
@@ -168,6 +171,27 @@ func mergeMirrors(into, from *yaml.Node) (bool, error) {
 		}
 	}
 	return mergeAbsent(into, from, "mirrors"), nil
+}
+
+// sameLogins refuses a registry with another login than wanted: which of the two
+// is right is not ours to say, and images would come or not by chance. The error
+// names no secret.
+func sameLogins(into, from *yaml.Node) error {
+	want := child(from, "configs")
+	for i := 0; want != nil && i+1 < len(want.Content); i += 2 {
+		host := want.Content[i].Value
+		have, auth := child(child(into, "configs"), host), child(want.Content[i+1], "auth")
+		if have == nil || auth == nil {
+			continue
+		}
+		for _, key := range []string{"username", "password", "auth", "identity_token"} {
+			a, b := child(child(have, "auth"), key), child(auth, key)
+			if b != nil && (a == nil || a.Value != b.Value) {
+				return fmt.Errorf("registries.yaml line %d: configs.%s has another login than wanted (%s): change it there, or remove the entry", have.Line, host, key)
+			}
+		}
+	}
+	return nil
 }
 
 // mergeAbsent copies the entries of one top-level map that are not there yet.

@@ -78,6 +78,19 @@ func TestMergeRegistries(t *testing.T) {
 	}
 }
 
+func TestAnotherLoginIsNamedAndNotShown(t *testing.T) {
+	wish := []byte("configs:\n  mirror.lab.example.net:\n    auth: {username: puller, password: hush}\n")
+	_, _, err := MergeRegistries([]byte(goodRegistries), wish, "")
+	if err == nil || !strings.Contains(err.Error(), "configs.mirror.lab.example.net has another login than wanted (password)") ||
+		strings.Contains(err.Error(), "hush") || strings.Contains(err.Error(), "made-up") {
+		t.Errorf("%v", err)
+	}
+	wish = []byte("configs:\n  mirror.lab.example.net:\n    auth: {username: puller, password: made-up}\n")
+	if _, changed, err := MergeRegistries([]byte(goodRegistries), wish, ""); err != nil || changed {
+		t.Errorf("the same login: changed %v, %v", changed, err)
+	}
+}
+
 func TestMirrorGolden(t *testing.T) {
 	w := serverWant()
 	w.ImageMirror = "http://10.0.0.2:5000"

@@ -114,12 +114,16 @@ func (k checker) twice(s *Spec) {
 // operatorDrivers: the GPU Operator brings one driver to all nodes that it serves.
 func (k checker) operatorDrivers(s *Spec) {
 	first := -1
+	off := s.GPU.Operator.Enabled != nil && !*s.GPU.Operator.Enabled
 	for i, g := range s.Groups {
+		if off && g.Sharing != nil && g.Sharing.MIG != nil {
+			k.problem(fmt.Sprintf("spec.groups[%d].sharing.mig", i), "the GPU Operator cuts GPUs, and spec.gpu.operator.enabled is false")
+		}
 		if g.Driver.Mode != "operator" {
 			continue
 		}
 		at := fmt.Sprintf("spec.groups[%d].driver", i)
-		if s.GPU.Operator.Enabled != nil && !*s.GPU.Operator.Enabled {
+		if off {
 			k.problem(at+".mode", "operator means nothing where spec.gpu.operator.enabled is false")
 		}
 		if g.Driver.Reboot == "never" {
