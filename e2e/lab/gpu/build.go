@@ -37,7 +37,7 @@ func toolkitTools(version string) tools {
 
 func pluginTools() tools {
 	return tools{"plugin", true, lazy + " -X " + pluginModule + "/internal/info.version=" + pluginVersion,
-		below(pluginModule+"/cmd/", "config-manager", "gpu-feature-discovery", "nvidia-device-plugin")}
+		below(pluginModule+"/cmd/", "config-manager", "gpu-feature-discovery", "mps-control-daemon", "nvidia-device-plugin")}
 }
 
 func operatorTools() tools {

@@ -151,8 +151,7 @@ func specs() []spec {
 			entrypoint: []string{"/bin/bash"}, files: validatorFiles()},
 		{name: "k8s-device-plugin", refs: []string{nvidia + "k8s-device-plugin:" + pluginVersion}, base: true,
 			env: []string{"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=utility"}, entrypoint: []string{"nvidia-device-plugin"},
-			files: map[string]string{"/usr/bin/nvidia-device-plugin": "plugin:nvidia-device-plugin",
-				"/usr/bin/gpu-feature-discovery": "plugin:gpu-feature-discovery", "/usr/bin/config-manager": "plugin:config-manager"}},
+			files: pluginFiles()},
 		{name: "node-feature-discovery", refs: []string{"registry.k8s.io/nfd/node-feature-discovery:" + nfdVersion}, user: "65534:65534",
 			files: map[string]string{"/usr/bin/nfd-master": "nfd:nfd-master", "/usr/bin/nfd-worker": "nfd:nfd-worker", "/usr/bin/nfd-gc": "nfd:nfd-gc"}},
 		{name: "dcgm-exporter", refs: []string{nvidia + "k8s/dcgm-exporter:4.3.1-4.4.0-ubuntu22.04"}, base: true,
@@ -171,6 +170,44 @@ func specs() []spec {
 			entrypoint: []string{"/cuda-samples/vectorAdd"}, files: smokeFiles(lieDuplicate)},
 	}
 }
+
+// pluginFiles: the commands are NVIDIA's, the MPS control daemon's among them.
+// The device plugin is wrapped for the reason that validatorFiles tells: it looks
+// for the capabilities of MIG in its own /proc. What the control daemon starts,
+// nvidia-cuda-mps-control, is part of CUDA and stands in.
+func pluginFiles() map[string]string {
+	return map[string]string{
+		"/usr/bin/nvidia-device-plugin": "=#!/bin/bash\n" +
+			"if [ -e /host/run/lab/gpu/proc/nvidia-caps ]; then\n\tmount --bind /host/run/lab/gpu/proc /proc/driver\nfi\n" +
+			"exec -a nvidia-device-plugin /usr/lib/lab/nvidia-device-plugin \"$@\"\n",
+		"/usr/lib/lab/nvidia-device-plugin": "plugin:nvidia-device-plugin",
+		"/usr/bin/gpu-feature-discovery":    "plugin:gpu-feature-discovery",
+		"/usr/bin/config-manager":           "plugin:config-manager",
+		"/usr/bin/mps-control-daemon":       "plugin:mps-control-daemon",
+		"/usr/bin/nvidia-cuda-mps-control":  "=" + mpsControl,
+	}
+}
+
+// mpsControl is a stand-in for CUDA's nvidia-cuda-mps-control: with -d it takes
+// up its pipe directory, without it answers commands as long as that is taken up.
+const mpsControl = `#!/bin/sh
+# A stand-in of the lab for nvidia-cuda-mps-control: no client computes by it.
+if [ "$1" = -d ]; then
+	mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
+	echo "stand-in: MPS control daemon" >"$CUDA_MPS_LOG_DIRECTORY/control.log"
+	: >"$CUDA_MPS_PIPE_DIRECTORY/control"
+	exit 0
+fi
+if [ ! -e "$CUDA_MPS_PIPE_DIRECTORY/control" ]; then
+	echo "Cannot find MPS control daemon process"
+	exit 1
+fi
+read -r command value
+case $command in
+quit) rm -f "$CUDA_MPS_PIPE_DIRECTORY/control" ;;
+get_default_active_thread_percentage) echo 100.0 ;;
+esac
+`
 
 // operatorFiles follows docker/Dockerfile of the operator's repository.
 func operatorFiles() map[string]string {

@@ -55,6 +55,11 @@ func buildNVML(ctx context.Context, src, driver string) error {
 	if err != nil {
 		return err
 	}
+	mig, err := os.ReadFile(filepath.Join(src, "lab/gpu/nvml/mig.c"))
+	if err != nil {
+		return err
+	}
+	code = append(code, mig...)
 	dir, err := moduleDir(ctx, filepath.Join(src, "lab/nvidia/toolkit"), "github.com/NVIDIA/go-nvml")
 	if err != nil {
 		return err

@@ -57,6 +57,7 @@ func Run() error {
 		{"kernel modules", layModules},
 		{"/proc/driver/nvidia", layProc},
 		{"device nodes", layNodes},
+		{"MIG device nodes", layCaps},
 		{"kernel log", logXid},
 		{"note of the module", remember},
 	}
@@ -94,7 +95,7 @@ func current(s scenario.Scenario) (scenario.Scenario, error) {
 	if _, err := os.Stat(loadedByHand); err == nil {
 		s.Faults.NotLoaded = false
 	}
-	return s, nil
+	return withMIG(s, string(boot))
 }
 
 // Load is what modprobe runs for a driver that is not loaded.

@@ -88,6 +88,9 @@ func layProc(s scenario.Scenario) error {
 			"Bus Location: \t %s\nDevice Minor: \t %d\nGPU Firmware: \t %s\nGPU Excluded:\t No\n",
 			g.Model, g.UUID, g.Bus, i, s.Driver)
 	}
+	if slices.ContainsFunc(s.GPUs, func(g scenario.GPU) bool { return g.MIG != nil }) {
+		files["nvidia-caps/mig-minors"] = scenario.MIGMinors(len(s.GPUs))
+	}
 	for i := range s.NVSwitches {
 		files[fmt.Sprintf("nvidia-nvswitch/devices/0000:%02x:00.0", 5+i)] = fmt.Sprintf("minor: %d\n", i)
 	}
@@ -104,8 +107,8 @@ func layProc(s scenario.Scenario) error {
 		return err
 	}
 	list := filepath.Join(state, "devices")
-	char := fmt.Sprintf("Character devices:\n%3d nvidia\n%3d nvidia-uvm\n%3d nvidiactl\n%3d nvidia-modeset\n",
-		majorGPU, majorUVM, majorGPU, majorGPU)
+	char := fmt.Sprintf("Character devices:\n%3d nvidia\n%3d nvidia-uvm\n%3d nvidiactl\n%3d nvidia-modeset\n%3d nvidia-caps\n",
+		majorGPU, majorUVM, majorGPU, majorGPU, majorCap)
 	if err := write(list, strings.Replace(string(known), "Character devices:\n", char, 1)); err != nil {
 		return err
 	}

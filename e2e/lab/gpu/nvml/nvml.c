@@ -23,6 +23,9 @@ struct gpu {
 	unsigned minor, major_cc, minor_cc, pci_id, domain, bus, dev, mig, lost;
 	unsigned long long memory_mib;
 	char uuid[96], name[96];
+	/* of a MIG device: its GPU, its GPU instance, and the number of its profile */
+	struct gpu *parent;
+	unsigned gi, profile;
 };
 
 static struct gpu all[MAX_GPUS];
@@ -40,8 +43,21 @@ typedef struct { unsigned long long total, free, used; } memory;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } memory_v2;
 typedef struct { unsigned gpu, memory; } utilization;
 
+static int exists(const char *path)
+{
+	struct stat st;
+	return stat(path, &st) == 0;
+}
+
+static int parse_mig(const char *line); /* of mig.c */
+static void forget_mig(void);
+static int slice_index(device s, unsigned *index);
+static int slice_by_uuid(const char *uuid, device *out);
+
 static void parse_line(char *line)
 {
+	if (parse_mig(line))
+		return;
 	if (sscanf(line, "module\t%79[^\n]", module_version) == 1 ||
 	    sscanf(line, "library\t%79[^\n]", library_version) == 1 ||
 	    sscanf(line, "cuda\t%15[^\n]", cuda_version) == 1)
@@ -76,16 +92,11 @@ static int load(void)
 	}
 	fclose(f);
 	n_all = 0;
+	forget_mig();
 	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
 		parse_line(line);
 	free(text);
 	return SUCCESS;
-}
-
-static int exists(const char *path)
-{
-	struct stat st;
-	return stat(path, &st) == 0;
 }
 
 int nvmlInit_v2(void)
@@ -179,6 +190,8 @@ int nvmlDeviceGetHandleByIndex(unsigned i, device *d) { return nvmlDeviceGetHand
 int nvmlDeviceGetHandleByUUID(const char *uuid, device *d)
 {
 	unsigned i = 0;
+	if (!strncmp(uuid, "MIG-", 4))
+		return slice_by_uuid(uuid, d);
 	while (i < n_seen && strcmp(seen[i]->uuid, uuid))
 		i++;
 	return hand_out(i, d);
@@ -192,9 +205,10 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *id, device *d)
 		i++;
 	return hand_out(i, d);
 }
-
 int nvmlDeviceGetIndex(device d, unsigned *index)
 {
+	if (d->parent)
+		return slice_index(d, index);
 	for (unsigned i = 0; i < n_seen; i++)
 		if (seen[i] == d)
 			return *index = i, SUCCESS;
@@ -250,19 +264,6 @@ int nvmlDeviceGetArchitecture(device d, unsigned *arch)
 	}
 	return SUCCESS;
 }
-int nvmlDeviceGetMigMode(device d, unsigned *current, unsigned *pending)
-{
-	if (!d->mig)
-		return NOT_SUPPORTED;
-	return *current = d->mig & 1, *pending = d->mig >> 1 & 1, SUCCESS;
-}
-int nvmlDeviceGetMaxMigDeviceCount(device d, unsigned *n) { return *n = d->mig ? 7 : 0, SUCCESS; }
-int nvmlDeviceGetMigDeviceHandleByIndex(device d, unsigned i, device *out)
-{
-	(void)d, (void)i, (void)out;
-	return NOT_FOUND;
-}
-int nvmlDeviceIsMigDeviceHandle(device d, unsigned *is) { return (void)d, *is = 0, SUCCESS; }
 int nvmlDeviceGetNvLinkState(device d, unsigned link, int *active)
 {
 	(void)d, (void)link, (void)active;

@@ -55,6 +55,8 @@ type GPU struct {
 type MIG struct {
 	Current string `json:"current"`
 	Pending string `json:"pending"`
+	// Slices are its MIG devices; a scenario file leaves them out, they are made by a MIG manager.
+	Slices []Slice `json:"slices,omitempty"`
 }
 
 // Faults are provoked failures. The zero value is a healthy machine.

@@ -43,6 +43,7 @@ func (s Scenario) AppendTo(library []byte) ([]byte, error) {
 		fmt.Fprintf(&b, "gpu\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\n", i, g.UUID, g.Model,
 			g.MemoryMiB, major, minor, device<<16|vendor, domain, bus, dev, migCode(g.MIG), flag(s.lost(i)))
 	}
+	b.WriteString(s.migLines())
 	fmt.Fprintf(&b, "json\t%s\n", doc)
 	out := append(bytes.Clone(library), b.String()...)
 	return append(out, fmt.Sprintf("%s%*d\n", magic, footerSize-len(magic)-1, b.Len())...), nil

@@ -9,7 +9,7 @@ type options struct {
 	list, full, topo, set bool
 	queryGPU, queryApps   string
 	noHeader, noUnits     bool
-	id                    string
+	id, mig               string
 }
 
 // parse reads the options that are simulated; another one is refused as the
@@ -49,7 +49,9 @@ func parse(args []string) (options, error) {
 		case "topo":
 			o.topo = true
 		case "-m", "--matrix":
-		case "-pm", "--persistence-mode", "-mig", "--multi-instance-gpu", "-c", "--compute-mode":
+		case "-mig", "--multi-instance-gpu":
+			o.set, o.mig = true, take()
+		case "-pm", "--persistence-mode", "-c", "--compute-mode":
 			o.set = true
 			take()
 		default:

@@ -9,6 +9,9 @@ import (
 func (s session) list(picked []device) {
 	for _, d := range picked {
 		fmt.Fprintf(s.Stdout, "GPU %d: %s (UUID: %s)\n", d.index, d.Model, d.UUID)
+		for i, slice := range Slices(s.Root, d.GPU, d.minor) {
+			fmt.Fprintf(s.Stdout, "  MIG %-12s Device %2d: (UUID: %s)\n", slice.Profile, i, slice.UUID)
+		}
 	}
 }
 

@@ -33,6 +33,8 @@ type World struct {
 	Now            func() time.Time
 	// Hang is called when the scenario says that nvidia-smi never returns.
 	Hang func()
+	// SetMIG changes the MIG mode of the machine's GPUs; nil where that cannot be.
+	SetMIG func(on bool) error
 }
 
 // device is a GPU with the index it has here; in a container the first
@@ -136,12 +138,55 @@ func (s session) dispatch(args []string) int {
 		s.full(picked)
 	case o.topo:
 		s.topo(picked)
+	case o.mig != "" && s.SetMIG != nil:
+		return s.setMIG(picked, o.mig == "1")
 	case o.set:
 		fmt.Fprintln(s.Stdout, "All done.")
 	default:
 		s.table(picked)
 	}
 	return code
+}
+
+// setMIG changes the mode; what became of it stands in the library afterwards.
+func (s session) setMIG(picked []device, on bool) int {
+	if err := s.SetMIG(on); err != nil {
+		fmt.Fprintln(s.Stdout, err)
+		return exitInvalid
+	}
+	now, err := Library(s.Root)
+	if err != nil {
+		fmt.Fprintln(s.Stdout, err)
+		return exitNoLibrary
+	}
+	for _, d := range picked {
+		mig := now.GPUs[d.minor].MIG
+		switch {
+		case mig == nil:
+			fmt.Fprintf(s.Stdout, "Unable to set MIG Mode for GPU %s: Not Supported\n", d.busID())
+		case mig.Current != mig.Pending:
+			fmt.Fprintf(s.Stdout, "Warning: MIG mode is in pending %s state for GPU %s:In use by another client\n", map[bool]string{true: "enable", false: "disable"}[on], d.busID())
+		default:
+			fmt.Fprintf(s.Stdout, "%s MIG Mode for GPU %s\n", mig.Current, d.busID())
+		}
+	}
+	fmt.Fprintln(s.Stdout, "All done.")
+	return 0
+}
+
+// Slices are the MIG devices of a GPU whose device nodes are below root.
+func Slices(root string, g scenario.GPU, minor int) []scenario.Slice {
+	var out []scenario.Slice
+	if g.MIG == nil {
+		return nil
+	}
+	for _, slice := range g.MIG.Slices {
+		gi, _ := slice.Caps(minor)
+		if _, err := os.Stat(filepath.Join(root, "dev/nvidia-caps", "nvidia-cap"+strconv.Itoa(gi))); err == nil {
+			out = append(out, slice)
+		}
+	}
+	return out
 }
 
 // reportLost prints the line that stands before the output when a card has

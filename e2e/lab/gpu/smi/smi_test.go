@@ -2,6 +2,7 @@ package smi
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -106,5 +107,27 @@ func TestTableIsAsWideAsTheRealOne(t *testing.T) {
 				t.Errorf("driver %s line %d has %d columns, want %d: %q", driver, i, len(line), len(full), line)
 			}
 		}
+	}
+}
+
+func TestAContainerListsTheSlicesWhoseNodesItHas(t *testing.T) {
+	s := scenario.H100(1).For("gpu-1")
+	slices, err := s.GPUs[0].Cut([]string{"1g.10gb", "1g.10gb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.GPUs[0].MIG = &scenario.MIG{Current: "Enabled", Pending: "Enabled", Slices: slices}
+	dir := root(t, s, "nvidiactl", "nvidia0")
+	caps := filepath.Join(dir, "dev/nvidia-caps")
+	if err := os.MkdirAll(caps, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	gi, _ := slices[1].Caps(0)
+	if err := os.WriteFile(filepath.Join(caps, fmt.Sprintf("nvidia-cap%d", gi)), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := run(t, dir, "-L")
+	if want := "GPU 0: NVIDIA H100 PCIe (UUID: " + s.GPUs[0].UUID + ")\n  MIG 1g.10gb      Device  0: (UUID: " + slices[1].UUID + ")\n"; out != want {
+		t.Errorf("got %q, want %q", out, want)
 	}
 }

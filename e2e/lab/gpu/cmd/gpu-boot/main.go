@@ -1,6 +1,7 @@
 // Command gpu-boot lays the simulated GPUs of a lab machine at boot. With the
 // argument "load" it loads the driver, as modprobe asks it to; with "installed" it
-// takes in what a driver package brought.
+// takes in what a driver package brought; with "mig-mode 0|1" and "mig-cut LAYOUT" it
+// does what the driver does for nvidia-smi -mig and for a MIG manager.
 package main
 
 import (
@@ -18,6 +19,10 @@ func main() {
 			run = boot.Load
 		case "installed":
 			run = boot.Installed
+		case "mig-mode":
+			run = func() error { return boot.SetMIGMode(os.Args[len(os.Args)-1] == "1") }
+		case "mig-cut":
+			run = func() error { return boot.CutMIG(os.Args[len(os.Args)-1]) }
 		}
 	}
 	if err := run(); err != nil {

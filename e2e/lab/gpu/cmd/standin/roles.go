@@ -2,8 +2,6 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -34,40 +32,6 @@ func exportMetrics(addr string) error {
 	})
 	server := http.Server{Addr: addr, ReadHeaderTimeout: 10 * time.Second}
 	return server.ListenAndServe()
-}
-
-// manageMIG answers the label nvidia.com/mig.config as the MIG manager does:
-// what is already so is a success, a partitioning fails, for there is none.
-func manageMIG(node string) error {
-	if node == "" {
-		return errors.New("NODE_NAME is not set")
-	}
-	path := "/api/v1/nodes/" + node
-	for ; ; time.Sleep(5 * time.Second) {
-		data, _, err := call(http.MethodGet, path, "application/json", nil)
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			continue
-		}
-		var n struct {
-			Metadata struct{ Labels map[string]string }
-		}
-		if err := json.Unmarshal(data, &n); err != nil {
-			return err
-		}
-		config, state := n.Metadata.Labels["nvidia.com/mig.config"], n.Metadata.Labels["nvidia.com/mig.config.state"]
-		want := "failed"
-		if config == "all-disabled" {
-			want = "success"
-		}
-		if config == "" || state == want {
-			continue
-		}
-		patch := fmt.Sprintf(`{"metadata":{"labels":{"nvidia.com/mig.config.state":%q}}}`, want)
-		if _, _, err := call(http.MethodPatch, path, "application/merge-patch+json", []byte(patch)); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}
 }
 
 // kubectl knows what the chart's hooks ask for: apply -f FILE with custom

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpuctl/gpuctl/e2e/lab/gpu/scenario"
 	"github.com/gpuctl/gpuctl/e2e/lab/gpu/smi"
 )
 
@@ -51,6 +52,9 @@ func device(root, visible string) (string, error) {
 		return "", fmt.Errorf("CUDA driver version is insufficient for CUDA runtime version")
 	}
 	minors := smi.Visible(root, s)
+	if uuid, cut, err := slice(root, visible, s, minors); cut {
+		return uuid, err
+	}
 	chosen := -1
 	first, _, _ := strings.Cut(visible, ",")
 	for i, m := range minors {
@@ -68,4 +72,22 @@ func device(root, visible string) (string, error) {
 		return "", fmt.Errorf("unknown error")
 	}
 	return s.GPUs[chosen].UUID, nil
+}
+
+// slice is the MIG device that CUDA would choose where a GPU is in MIG mode: one
+// program computes on one slice.
+func slice(root, visible string, s scenario.Scenario, minors []int) (uuid string, cut bool, err error) {
+	first, _, _ := strings.Cut(visible, ",")
+	for _, m := range minors {
+		if mig := s.GPUs[m].MIG; mig == nil || mig.Current != "Enabled" {
+			continue
+		}
+		cut = true
+		for _, part := range smi.Slices(root, s.GPUs[m], m) {
+			if visible == "" || first == part.UUID {
+				return part.UUID, true, nil
+			}
+		}
+	}
+	return "", cut, fmt.Errorf("no CUDA-capable device is detected")
 }
