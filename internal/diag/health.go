@@ -109,7 +109,7 @@ func stateProblems() []Problem {
 			Cause:     "the device plugin saw an Xid and marked the GPU unhealthy; it stays so until the plugin restarts",
 			Fix:       []string{"gpuctl doctor --cordon --report FILE says which and keeps pods away", "sudo dmesg | grep -i xid on the node", "once the GPU is well again: kubectl -n gpu-operator delete pod -l app=nvidia-device-plugin-daemonset --field-selector spec.nodeName=NODE"},
 			Match:     []string{"marked unhealthy"},
-			DependsOn: []Code{"gpu-lost", "gpu-ecc-uncorrected", "gpu-gsp-timeout", "gpu-nvlink-error", "gpu-recovery-needed", "gpu-needs-reset"},
+			DependsOn: []Code{"node-not-ready", "gpu-lost", "gpu-ecc-uncorrected", "gpu-gsp-timeout", "gpu-nvlink-error", "gpu-recovery-needed", "gpu-needs-reset"},
 			Reference: "NVIDIA/k8s-device-plugin#403",
 		},
 		{

@@ -118,6 +118,7 @@ func k3sProblems() []Problem {
 			Symptom:   "the unit's NRestarts grows; k3s may end with exit code 0",
 			Cause:     "a component ends right after start; the journal names it",
 			Fix:       []string{"journalctl -u k3s -u k3s-agent -e; for containerd: tail /var/lib/rancher/k3s/agent/containerd/containerd.log"},
+			DependsOn: k3sEnds(),
 			Reference: k3sSource + "blob/main/pkg/signals",
 		},
 		{
@@ -201,10 +202,14 @@ func k3sProblems() []Problem {
 
 // k3sDown are the ways in which k3s of a machine does not run.
 func k3sDown() []Code {
+	return append(k3sEnds(), "k3s-stopped", "k3s-crash-loop", "k3s-start-timeout")
+}
+
+// k3sEnds are the causes that its log names.
+func k3sEnds() []Code {
 	return []Code{
-		"k3s-stopped", "k3s-crash-loop", "k3s-start-timeout", "node-password-rejected", "token-ca-mismatch", "token-refused", "server-unreachable",
-		"k3s-unknown-key", "k3s-config-invalid", "default-runtime-missing", "containerd-config-broken", "certificates-expired", "port-in-use",
-		"etcd-duplicate-name", "etcd-not-member", "datastore-other-token", "datastore-older-than-disk", "snapshotter-unsupported",
-		"node-labels-refused", "interface-missing", "clock-wrong",
+		"node-password-rejected", "token-ca-mismatch", "token-refused", "server-unreachable", "k3s-unknown-key", "k3s-config-invalid",
+		"default-runtime-missing", "containerd-config-broken", "certificates-expired", "port-in-use", "etcd-duplicate-name", "etcd-not-member",
+		"datastore-other-token", "datastore-older-than-disk", "snapshotter-unsupported", "node-labels-refused", "interface-missing", "clock-wrong",
 	}
 }

@@ -123,7 +123,7 @@ func operandProblems() []Problem {
 			Symptom:   "pods stand at Init:0/1 on a node",
 			Cause:     "driver or toolkit are not ready there; marker files in /run/nvidia/validations say which",
 			Fix:       []string{"kubectl -n gpu-operator logs POD -c driver-validation; the same with toolkit-validation", "on the node: ls /run/nvidia/validations; nvidia-smi"},
-			DependsOn: []Code{"mount-not-shared", "runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
+			DependsOn: []Code{"node-not-ready", "mount-not-shared", "runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
 			Reference: operatorHelp,
 		},
 		{
@@ -132,7 +132,7 @@ func operandProblems() []Problem {
 			Symptom:   "CrashLoopBackOff of nvidia-device-plugin",
 			Cause:     "its configuration is refused, or NVML does not start in its container",
 			Fix:       []string{"kubectl -n gpu-operator logs -l app=nvidia-device-plugin-daemonset --all-containers"},
-			DependsOn: []Code{"gpu-lost", "gpu-lost-blocks-all", "driver-version-mismatch"},
+			DependsOn: []Code{"node-not-ready", "gpu-lost", "gpu-lost-blocks-all", "driver-version-mismatch"},
 			Reference: operatorHelp,
 		},
 		{

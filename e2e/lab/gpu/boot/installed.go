@@ -75,14 +75,14 @@ func remember(s scenario.Scenario) error {
 }
 
 // moduleVersion is that of the modules on disk: what packages brought last, or
-// the scenario's.
+// the scenario's. An upgrade that replaced the library replaced them too.
 func moduleVersion(s scenario.Scenario) string {
 	if text, err := os.ReadFile(InstalledModules); err == nil {
 		if _, version, ok := strings.Cut(strings.TrimSpace(string(text)), " "); ok {
 			return version
 		}
 	}
-	return s.Driver
+	return s.Library()
 }
 
 // nouveauGone says whether a boot after the first one keeps nouveau away.
