@@ -83,7 +83,9 @@ func (w wanted) cut(b *book, m inventory.Machine, s sight, want sharing.Spec, ac
 		change.Consent = plan.ConsentReboot
 		change.Changes = append(change.Changes, "the MIG mode of these cards changes only by a reset: the machine is rebooted where the mode stays pending")
 	}
-	if !joined || node.HasTaint(charts.UnprovenTaint) || (node.Cordoned && node.Annotations[drainedAnnotation] == drainDone) {
+	// A node that is not proven yet takes no work, or none that gpuctl let come: a
+	// first apply must not ask for a drain halfway.
+	if _, proven := proofOf(node); !joined || !proven || node.HasTaint(charts.UnprovenTaint) || (node.Cordoned && node.Annotations[drainedAnnotation] == drainDone) {
 		return actions
 	}
 	others := node.Cordoned && node.Annotations[drainedAnnotation] == ""

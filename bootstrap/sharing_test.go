@@ -183,6 +183,10 @@ func TestWhatOfSlicesIsPending(t *testing.T) {
 		// NVIDIA/gpu-operator#603: success with no devices is not done.
 		{"success and no slices", func(s *sight) { s.cluster.state.Nodes[1].Capacity = map[string]int64{"nvidia.com/gpu": 0} }, all},
 		{"the MIG manager failed", func(s *sight) { s.cluster.state.Nodes[1].Labels["nvidia.com/mig.config.state"] = "failed" }, all},
+		{"a server that has just joined", func(s *sight) {
+			s.cluster.state.Nodes[1].Labels = nil
+			s.cluster.state.Nodes[1].Annotations = map[string]string{}
+		}, "gpu-1/smoke gpu-1/sharing gpu-1/sharing-proof cluster/gpu-ready"},
 		{"a node that others closed", func(s *sight) {
 			s.cluster.state.Nodes[1].Cordoned = true
 			s.cluster.state.Nodes[1].Labels["nvidia.com/mig.config"] = "all-disabled"
