@@ -20,6 +20,7 @@ const (
 	codeInClear    diag.Code = "overlay-in-clear"
 	codeHostGW     diag.Code = "host-gw-routed"
 	codeNewAddress diag.Code = "address-changed"
+	codeNewPublic  diag.Code = "external-ip-changed"
 )
 
 func (c *chooser) raise(code diag.Code, machine, format string, args ...any) {
@@ -85,6 +86,9 @@ func (c *chooser) changed(m inventory.Machine) {
 	before, now := c.force[m.Name], c.net.Addresses[m.Name]
 	if before.nodeIP != "" && now.NodeIP != "" && before.nodeIP != now.NodeIP {
 		c.raise(codeNewAddress, m.Name, "%s was its address; now it is %s: %s", before.nodeIP, now.NodeIP, now.Reason)
+	}
+	if before.externalIP != "" && now.ExternalIP != "" && before.externalIP != now.ExternalIP {
+		c.raise(codeNewPublic, m.Name, "k3s was told %s; now it is %s: %s", before.externalIP, now.ExternalIP, now.ExternalReason)
 	}
 }
 

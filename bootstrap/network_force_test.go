@@ -149,6 +149,26 @@ func TestAddressesInForce(t *testing.T) {
 	}
 }
 
+// TestANewPublicAddressIsTold: the provider gave another one, which gpuctl.yaml
+// names now; behind a NAT the machine itself does not know it.
+func TestANewPublicAddressIsTold(t *testing.T) {
+	places := func(host1 string) []place {
+		return []place{{yaml: "host: " + host1, ifaces: []host.Interface{iface("eth0", "10.0.0.4/24")}}, {yaml: "host: 203.0.113.2", ifaces: []host.Interface{iface("eth0", "10.0.0.5/24")}}}
+	}
+	w, s := running(t, "", places("203.0.113.1")...)
+	for _, f := range w.contents(s, pure()).findings {
+		t.Errorf("nothing changed: %s: %s", f.Code, f.Evidence)
+	}
+	moved, _ := reaching(t, "", places("203.0.113.77")...)
+	b := moved.contents(s, pure())
+	if len(b.findings) != 1 || b.findings[0].Code != "external-ip-changed" || b.findings[0].Machine != "m0" {
+		t.Errorf("%+v", b.findings)
+	}
+	if len(b.actions) != 1 || b.actions[0].ID != k3s.ActionID("m0") || strings.Contains(strings.Join(b.actions[0].Changes, " "), "etcd") {
+		t.Errorf("the server's configuration alone changes:\n%s", render(b))
+	}
+}
+
 // TestANewPrivateAddressReachesEveryMachine: after a stop and a start the
 // server has another private address. The server's configuration, its etcd and
 // what its agents are told change, and nothing else.

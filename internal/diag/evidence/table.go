@@ -65,6 +65,7 @@ func table() map[string]where {
 		"etcd-join-failed":               detected | unit,
 		"etcd-not-member":                detected | unit,
 		"etcd-quorum":                    detected | unit,
+		"external-ip-changed":            detected | unit,
 		"fabric-manager-down":            detected | unit | lab,
 		"fabric-manager-version":         detected | unit,
 		"fabric-not-ready":               detected | unit | lab,
