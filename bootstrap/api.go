@@ -31,6 +31,9 @@ func newAPI(e *Engine) *api { return &api{engine: e} }
 // credentials returns the cluster's secrets; k3s.ErrNoCredentials where k3s has
 // never started on the server.
 func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
+	if e := a.engine.want.existing(); e != nil {
+		return a.existing(*e)
+	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.known != nil {
@@ -58,13 +61,10 @@ func (a *api) connect(ctx context.Context) (*kube.Client, *charts.Releaser, erro
 	if a.client != nil {
 		return a.client, a.releaser, nil
 	}
-	server := a.engine.fleet.on(a.engine.want.server().Name)
-	dial := func(ctx context.Context, network, address string) (net.Conn, error) {
-		return server.Dial(ctx, network, address)
-	}
+	dial, through := a.way()
 	client, err := kube.Connect(c.Kubeconfig, dial)
 	if err != nil {
-		return nil, nil, fmt.Errorf("connecting to the API through %s: %w", server.machine.Name, err)
+		return nil, nil, fmt.Errorf("connecting to the API through %s: %w", through, err)
 	}
 	repository := sourceOf(a.engine.want.config.Spec.Sources.Charts)
 	fetch, err := repository.Client(5 * time.Minute)
@@ -74,6 +74,17 @@ func (a *api) connect(ctx context.Context) (*kube.Client, *charts.Releaser, erro
 	a.client = client
 	a.releaser = charts.New(client.Config(), charts.Options{CacheDir: a.engine.settings.ChartCache, HTTP: fetch, Source: repository})
 	return a.client, a.releaser, nil
+}
+
+// way is how connections to the API are made, and its name.
+func (a *api) way() (dial kube.Dial, through string) {
+	if a.engine.want.existing() != nil {
+		return nil, "its kubeconfig"
+	}
+	server := a.engine.fleet.on(a.engine.want.server().Name)
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		return server.Dial(ctx, network, address)
+	}, server.machine.Name
 }
 
 // clusterSight is what was seen through the API.
@@ -90,7 +101,7 @@ func (c clusterSight) there() bool { return c.state.NoAPI == "" }
 // observeCluster asks the API, if there is one. That there is none yet is a
 // value; so is a refusal, whose text is the reason.
 func (e *Engine) observeCluster(ctx context.Context, s *sight) {
-	s.cluster = clusterSight{at: time.Now(), state: kube.State{NoAPI: "k3s does not run on " + e.want.server().Name}}
+	s.cluster = clusterSight{at: time.Now(), state: kube.State{NoAPI: e.want.noServer()}}
 	if f, seen := s.facts[e.want.server().Name]; seen && !serverRuns(f) {
 		return
 	}
@@ -102,6 +113,9 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 		return
 	}
 	s.credentials = &c
+	if e.want.blind() {
+		return
+	}
 	client, releaser, err := e.api.connect(ctx)
 	if err != nil {
 		s.cluster.state.NoAPI = noAPI(err)

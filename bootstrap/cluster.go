@@ -2,15 +2,12 @@ package bootstrap
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/charts"
-	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
@@ -45,56 +42,6 @@ func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
 	}}
 }
 
-// installOperator brings the GPU Operator's release to the wanted state.
-func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
-	if foreign := w.foreignOperator(s); len(foreign) > 0 {
-		b.findings = append(b.findings, foreign...)
-		return nil
-	}
-	rel, overrides := w.operator(s)
-	reason := "there is no cluster yet"
-	if s.cluster.there() {
-		hash, err := charts.HashValues(rel.Values)
-		if err != nil {
-			reason = err.Error()
-		} else {
-			var step charts.Step
-			if step, reason = charts.Decide(s.cluster.release, rel, hash, s.cluster.at); step == charts.StepNone {
-				return nil
-			}
-		}
-	}
-	changes := []string{fmt.Sprintf("chart %s %s from %s", rel.Chart.Name, rel.Chart.Version, rel.Chart.Repository)}
-	if rel.Chart.SHA256 == "" {
-		changes = append(changes, "the archive is checked against the repository's index: the set pins no checksum for it")
-	}
-	if len(overrides) > 0 {
-		changes = append(changes, "values of gpuctl.yaml that win over gpuctl's: "+strings.Join(overrides, ", "))
-	}
-	return []plan.Action{{
-		ID: operatorID, Title: "install GPU Operator " + rel.Chart.Version, Reason: reason, Changes: changes,
-		Needs: []string{nodeID(w.server().Name), k3s.ActionID(w.server().Name)}, Timeout: 20 * time.Minute,
-		Apply: func(ctx context.Context, say plan.Say) error {
-			_, releaser, err := do.api.connect(ctx)
-			if err != nil {
-				return err
-			}
-			_, err = releaser.Ensure(ctx, rel, charts.Say(say))
-			return err
-		},
-	}}
-}
-
-// foreignOperator says that somebody else installed a GPU Operator: a second one
-// would fight over the same nodes, so that one is used as it is.
-func (w wanted) foreignOperator(s sight) []diag.Finding {
-	r := s.cluster.release
-	if !s.cluster.there() || r.Phase != charts.Absent || len(r.Foreign) == 0 {
-		return nil
-	}
-	return []diag.Finding{diag.Found("operator-foreign", "", r.Foreign[0].String()+" is used as it is")}
-}
-
 // operatorReady is the gate over all GPU nodes: it waits for every proof to end,
 // and falls only with the operator itself. A node that joins or reboots makes an
 // operator that was ready start again, which it notices late.
@@ -124,7 +71,7 @@ func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []pl
 				return err
 			}
 			return w.diagnosed(ctx, client, "", releaser.WaitOperatorReady(ctx, charts.OperatorReady{
-				Namespace: w.set.Operator.Namespace, NFD: true, Nodes: w.gpuNodes(s, state),
+				Namespace: w.operatorNamespace(state), NFD: true, Nodes: w.gpuNodes(s, state),
 			}, charts.Say(say)))
 		},
 	}}

@@ -36,6 +36,7 @@ func (w wanted) contents(s sight, do doer) book {
 		}
 		w.machine(&b, m, s, do)
 	}
+	w.existingFindings(&b, s)
 	if b.out[w.server().Name] {
 		// Without the control plane nothing else can come about.
 		b.actions = nil
@@ -58,7 +59,9 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	}
 	access := k3s.Access{On: on}
 	if m.Role == inventory.Agent {
-		needs = append(needs, k3s.ActionID(w.server().Name))
+		if w.existing() == nil {
+			needs = append(needs, k3s.ActionID(w.server().Name))
+		}
 		access.Join = do.credentials
 	}
 
@@ -72,7 +75,7 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	seen.Registries, seen.Unregistered = s.registries[m.Name], unregistered(m, s)
 	k3sActions, k3sFound := k3s.Plan(k3sWant, seen, access, needs...)
 	if seen.Unregistered != "" {
-		w.clearBefore(k3sActions, m, do)
+		w.clearBefore(k3sActions, m, s, do)
 	}
 	tellRejection(k3sActions, m, b.network.Addresses[m.Name].NodeIP, do)
 	actions = append(actions, k3sActions...)
@@ -88,6 +91,9 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 
 // cluster plans what lives in the cluster: nodes that come up, the operator, the proofs.
 func (w wanted) cluster(b *book, s sight, do doer) {
+	if w.blind() {
+		return // nothing of it can be seen
+	}
 	var proofs, returning []string
 	for _, m := range w.machines {
 		if b.out[m.Name] {
@@ -98,6 +104,10 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		for _, a := range w.open(m, s, b.actions, do) {
 			b.actions, returning = append(b.actions, a), append(returning, a.ID)
 		}
+	}
+	if w.existing() != nil && len(w.machines) == 0 {
+		w.gpuHalf(b, s, do)
+		return
 	}
 	if _, serves := w.gpuRelease(s); !serves || !w.anyGPU(b, s) {
 		return

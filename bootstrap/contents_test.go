@@ -215,7 +215,7 @@ func settledSight(t *testing.T, w wanted, gpus ...int) sight {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.cluster = clusterSight{at: time.Now(), release: charts.State{Phase: charts.Deployed, Version: rel.Chart.Version, ValuesHash: hash}}
+	s.cluster = clusterSight{at: time.Now(), release: charts.State{Phase: charts.Deployed, Owner: w.owner, Version: rel.Chart.Version, ValuesHash: hash, Values: rel.Values}}
 	s.cluster.state.Policy = kube.Policy{Exists: true, State: "ready", Reason: "Reconciled"}
 	for i, m := range w.machines {
 		n := kube.Node{Name: m.Name, Ready: true, Annotations: map[string]string{}}

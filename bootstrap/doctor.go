@@ -30,7 +30,7 @@ type DoctorOptions struct {
 type Half struct {
 	// Name is ssh or api.
 	Name string `json:"name"`
-	// State is whole, partial (some machines answer) or dead.
+	// State is whole, partial (some machines answer), dead or unused (no machine is named).
 	State string `json:"state"`
 	// Why is what each silent part says.
 	Why []string `json:"why,omitempty"`
@@ -144,6 +144,11 @@ func (e *Engine) gpuNodes(s sight) []string {
 	for _, m := range e.want.machines {
 		f, seen := s.facts[m.Name]
 		if seen && len(nvidia.GPUs(f)) > 0 || !seen && m.GPUs != nil && *m.GPUs > 0 {
+			out = append(out, m.Name)
+		}
+	}
+	if len(e.want.machines) == 0 {
+		for _, m := range e.want.foreignNodes(s) {
 			out = append(out, m.Name)
 		}
 	}

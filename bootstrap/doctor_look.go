@@ -63,7 +63,10 @@ func halves(machines []inventory.Machine, s sight, api error) []Half {
 			ssh.Why, ssh.State = append(ssh.Why, m.Name+": "+err.Error()), "partial"
 		}
 	}
-	if len(ssh.Why) == len(machines) {
+	switch {
+	case len(machines) == 0:
+		ssh.State = "unused" // no machine is named: the API is all there is
+	case len(ssh.Why) == len(machines):
 		ssh.State = "dead"
 	}
 	second := Half{Name: "api", State: "whole"}

@@ -49,6 +49,8 @@ type Settings struct {
 	Outside dialFunc
 	// ChartCache is a directory for chart archives; empty keeps none.
 	ChartCache string
+	// Force lets versions meet that no tested set has together.
+	Force bool
 }
 
 // Engine does what gpuctl's commands ask for, on one cluster.
@@ -66,7 +68,7 @@ type Engine struct {
 // New makes an engine. It connects to nothing yet.
 func New(s Settings) (*Engine, error) {
 	machines := s.Inventory.Machines
-	if len(s.Inventory.Servers()) == 0 {
+	if len(s.Inventory.Servers()) == 0 && s.Config.Spec.Kubernetes.Existing == nil {
 		return nil, fmt.Errorf("no machine of cluster %s has the role server", s.Inventory.Cluster)
 	}
 	if len(s.Nodes) > 0 {
@@ -83,7 +85,7 @@ func New(s Settings) (*Engine, error) {
 	s.Secret(s.Key)
 	e := &Engine{
 		settings: s, tell: narrator{s.Sink},
-		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner},
+		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner, only: s.Nodes, force: s.Force},
 		fleet: newFleet(machines, s.Dial, s.Sink),
 	}
 	e.fleet.setEnv(downloadEnv(s.Config.Spec.Proxy))

@@ -61,6 +61,10 @@ type hold struct {
 
 // lock takes the cluster's lock for a run that changes something.
 func (e *Engine) lock(ctx context.Context) (context.Context, func(), error) {
+	if e.want.existing() != nil {
+		// No machine of somebody else's cluster is gpuctl's to keep it; Helm's own records keep two changes of a release apart.
+		return ctx, func() {}, nil
+	}
 	server := e.want.server()
 	return hold{
 		server: e.fleet.on(server.Name), name: server.Name, sink: e.settings.Sink, beat: holdBeat, again: 2 * time.Second,

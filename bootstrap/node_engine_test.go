@@ -264,7 +264,7 @@ func TestOperandsGoBeforeALostNodeComesBack(t *testing.T) {
 		started = left() // what is there when the agent starts
 		return nil
 	}}}
-	w.clearBefore(actions, inventory.Machine{Name: "gpu-1"}, e.doer())
+	w.clearBefore(actions, inventory.Machine{Name: "gpu-1"}, sight{}, e.doer())
 	if err := actions[0].Apply(t.Context(), func(string, ...any) {}); err != nil || started != 1 {
 		t.Errorf("%v: %d pods when the agent starts, want the user's alone", err, started)
 	}

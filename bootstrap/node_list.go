@@ -101,6 +101,9 @@ func nodeEntries(machines []inventory.Machine, state kube.State, views []NodeVie
 // unlisted are findings about nodes that the file does not name. They inform:
 // nothing is ever removed because it is not listed.
 func (w wanted) unlisted(state kube.State) []diag.Finding {
+	if w.existing() != nil {
+		return nil // the cluster is somebody else's, and so are its other nodes
+	}
 	listed := w.config.Inventory()
 	var out []diag.Finding
 	for _, n := range state.Nodes {

@@ -30,12 +30,12 @@ func unregistered(m inventory.Machine, s sight) string {
 // the new node do not label it anew, and a device plugin on its way out refuses
 // pods (both seen in the lab). Pods of users stay: where the node is back soon
 // enough they run on.
-func (w wanted) clearBefore(actions []plan.Action, m inventory.Machine, do doer) {
+func (w wanted) clearBefore(actions []plan.Action, m inventory.Machine, s sight, do doer) {
 	i := slices.IndexFunc(actions, func(a plan.Action) bool { return a.ID == k3s.ActionID(m.Name) })
 	if i < 0 {
 		return
 	}
-	namespace, start := w.set.Operator.Namespace, actions[i].Apply
+	namespace, start := w.operatorNamespace(s.cluster.state), actions[i].Apply
 	actions[i].Changes = append(actions[i].Changes, "pods of namespace "+namespace+" that ran on the node are made anew")
 	actions[i].Apply = func(ctx context.Context, say plan.Say) error {
 		client, _, err := do.api.connect(ctx)

@@ -38,6 +38,7 @@ type sight struct {
 // not reached are part of the result; the error is only the end of ctx.
 func (e *Engine) observe(ctx context.Context) (sight, error) {
 	s := sight{facts: map[string]host.Facts{}, unreached: map[string]error{}, registries: map[string][]byte{}}
+	e.observeExisting(ctx, &s)
 	var mu sync.Mutex
 	var group errgroup.Group
 	for _, m := range e.want.machines {
@@ -58,7 +59,9 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 		// What had not been reached by then is the reason that the time ran out.
 		return s, errors.Join(context.Cause(ctx), e.stopped(s, book{}))
 	}
-	e.observeCluster(ctx, &s)
+	if e.want.existing() == nil {
+		e.observeCluster(ctx, &s)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sight = s
@@ -149,6 +152,9 @@ func (e *Engine) stopped(s sight, b book) error {
 		if err := s.unreached[m.Name]; err != nil {
 			errs = append(errs, named(m.Name, err))
 		}
+	}
+	if err := e.want.existingUnreached(s); err != nil {
+		errs = append(errs, err)
 	}
 	var blocking []diag.Finding
 	for _, f := range b.findings {

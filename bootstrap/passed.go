@@ -43,6 +43,13 @@ func (e *Engine) resolve() error {
 		keep(encoded)
 	}
 	want := e.want
+	if want.token, err = want.joinToken(); err != nil {
+		return err
+	}
+	if want.token != "" {
+		e.settings.Secret(want.token)
+		secrets = append(secrets, want.token)
+	}
 	want.config, want.secrets, want.resolved = c, secrets, true
 	if _, _, err := want.registries(); err != nil {
 		return &config.InvalidError{Problems: []config.Problem{{Field: "spec.kubernetes.registries", Message: err.Error()}}}

@@ -22,6 +22,9 @@ import (
 // Node object goes with it. Machines that are not reached are named in the error
 // and the others are reset all the same.
 func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error) {
+	if e.want.existing() != nil && len(e.want.machines) == 0 {
+		return ApplyResult{}, errors.New("resetting: gpuctl made no machine of this cluster, and takes apart only what it made; the GPU Operator goes with helm uninstall")
+	}
 	start := time.Now()
 	s, err := e.observe(ctx)
 	if err != nil {
@@ -85,7 +88,13 @@ func (e *Engine) tellOfDrivers(s sight, nodes []string) {
 // resetActions plans a reset. It is pure.
 func (w wanted) resetActions(s sight, do doer, o ResetOptions) ([]plan.Action, error) {
 	nodes := o.Nodes
-	whole := len(nodes) == 0
+	// Machines that joined somebody else's cluster leave it; it goes on without them.
+	whole := len(nodes) == 0 && w.existing() == nil
+	if len(nodes) == 0 && !whole {
+		for _, m := range w.machines {
+			nodes = append(nodes, m.Name)
+		}
+	}
 	if !whole && slices.Contains(nodes, w.server().Name) && len(nodes) < len(w.machines) {
 		return nil, fmt.Errorf("resetting %s: it is the cluster's only server; reset the whole cluster (no names) or other nodes", w.server().Name)
 	}

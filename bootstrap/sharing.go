@@ -87,13 +87,13 @@ func (w wanted) refusedSharing(m inventory.Machine, s sight) []diag.Finding {
 // proven whole, and proves the sharing. A configuration that somebody else chose
 // for a node of a group that shares nothing is left alone.
 func (w wanted) share(b *book, m inventory.Machine, s sight, do doer) []plan.Action {
-	want, count := w.spec(m, s.facts[m.Name]), len(nvidia.GPUs(s.facts[m.Name]))
+	want, count := w.spec(m, s.facts[m.Name]), s.gpuCount(m.Name)
 	n, joined := s.cluster.state.Node(m.Name)
 	_, ours := sharing.Parse(n.Labels[sharing.ConfigLabel])
 	if want.Kind == sharing.Whole && !ours && n.Annotations[migAnnotation] == "" {
 		return nil
 	}
-	if len(w.foreignOperator(s)) > 0 {
+	if len(w.operatorOutOfReach(s)) > 0 {
 		b.findings = append(b.findings, diag.Found("sharing-foreign-operator", m.Name, want.String()))
 		return nil
 	}
@@ -170,7 +170,11 @@ func (w wanted) shareNow(ctx context.Context, m inventory.Machine, want sharing.
 	if want.Kind == sharing.MIG { // the MIG manager restarts them, after its work
 		return w.waitShared(ctx, client, m, want, count, reset, say)
 	}
-	if err := client.RestartPods(ctx, w.set.Operator.Namespace, m.Name, "nvidia-device-plugin-daemonset", "gpu-feature-discovery"); err != nil {
+	state, err := client.Snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if err := client.RestartPods(ctx, w.operatorNamespace(state), m.Name, "nvidia-device-plugin-daemonset", "gpu-feature-discovery"); err != nil {
 		return err
 	}
 	return w.waitShared(ctx, client, m, want, count, reset, say)
@@ -253,6 +257,7 @@ func (o ApplyOptions) keep(actions []plan.Action) []plan.Action {
 		return actions
 	}
 	return slices.DeleteFunc(slices.Clone(actions), func(a plan.Action) bool {
-		return !slices.Contains([]string{operatorID, drainID(a.Machine), sharingID(a.Machine), sharingProofID(a.Machine), openID(a.Machine)}, a.ID)
+		kinds := []string{drainID(""), sharingID(""), sharingProofID(""), openID("")}
+		return a.ID != operatorID && !slices.ContainsFunc(kinds, func(kind string) bool { return strings.HasSuffix(a.ID, kind) })
 	})
 }

@@ -26,7 +26,7 @@ func smokeID(machine string) string { return machine + "/smoke" }
 // prove tests the GPUs of a node that has not proven those it has now.
 func (w wanted) prove(m inventory.Machine, s sight, do doer) []plan.Action {
 	facts := s.facts[m.Name]
-	count := len(nvidia.GPUs(facts))
+	count := s.gpuCount(m.Name)
 	reason := unproven(s, m, facts)
 	if reason == "" {
 		return nil
@@ -36,7 +36,7 @@ func (w wanted) prove(m inventory.Machine, s sight, do doer) []plan.Action {
 		Changes: []string{"a test pod takes all free GPUs for some seconds: " + w.set.Smoke.Ref()},
 		Needs:   []string{nodeID(m.Name), operatorID}, Timeout: 35 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
-			return w.proveNow(ctx, m, facts, do, say)
+			return w.proveNow(ctx, m, facts, count, do, say)
 		},
 	}}
 }
@@ -53,7 +53,7 @@ func unproven(s sight, m inventory.Machine, facts host.Facts) string {
 		return "its node is unproven"
 	case !ok:
 		return "its GPUs have never been proven"
-	case !sameGPUs(p.UUIDs, facts):
+	case !sameGPUs(p.UUIDs, facts) || s.foreign(m.Name) && len(p.UUIDs) != s.gpuCount(m.Name):
 		return "its GPUs are not those that were proven"
 	}
 	return ""
@@ -86,12 +86,11 @@ func proofOf(n kube.Node) (smoke.Proof, bool) {
 
 // proveNow waits until the node offers its GPUs, tests them, and lets work come
 // when they passed: the proof stays on the node, the taint goes.
-func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Facts, do doer, say plan.Say) error {
+func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Facts, count int, do doer, say plan.Say) error {
 	client, _, err := do.api.connect(ctx)
 	if err != nil {
 		return err
 	}
-	count := len(nvidia.GPUs(facts))
 	now, err := client.Snapshot(ctx)
 	if err != nil {
 		return err
@@ -110,7 +109,7 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 // proveOnce is one try; a refusal at admission is on record only where it is the last.
 func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.Machine, facts host.Facts, offers map[string]int64, do doer, say plan.Say, last bool) error {
 	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, offers), say); err != nil {
-		return w.diagnosed(ctx, client, m.Name, fmt.Errorf("waiting for %s to be allocatable: %w", gpus(len(nvidia.GPUs(facts))), err))
+		return w.diagnosed(ctx, client, m.Name, fmt.Errorf("waiting for the GPUs to be allocatable: %w", err))
 	}
 	state, err := client.Snapshot(ctx)
 	if err != nil {
@@ -285,7 +284,7 @@ func (e *Engine) settleSmoke(ctx context.Context, client *kube.Client, report sm
 		var not *notProven
 		if errors.As(err, &not) {
 			failed = append(failed, n.Node)
-			if n.Status == smoke.Failed {
+			if n.Status == smoke.Failed && e.want.taintsUnproven() {
 				err = client.SetTaint(ctx, n.Node, unprovenTaint())
 			} else {
 				err = nil

@@ -102,6 +102,9 @@ func unhealthy(state kube.State) []diag.Finding {
 
 // noCluster says why there is no API, as the error of the connection where that is the reason.
 func (e *Engine) noCluster(ctx context.Context, s sight) error {
+	if e.want.existing() != nil {
+		return e.want.noExistingAPI(s)
+	}
 	if _, err := e.api.credentials(ctx); err != nil {
 		return fmt.Errorf("asking the cluster: %w", err)
 	}
@@ -148,6 +151,12 @@ func (e *Engine) Kubeconfig(ctx context.Context) ([]byte, error) {
 	c, err := e.api.credentials(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if e.want.existing() != nil {
+		if e.want.blind() {
+			return nil, e.want.noExistingAPI(sight{})
+		}
+		return kube.Rename(c.Kubeconfig, e.settings.Inventory.Cluster, "")
 	}
 	address, err := e.serverAddress(ctx)
 	if err != nil {

@@ -21,6 +21,9 @@ const apiOnServer = "127.0.0.1:6443"
 // connection is taken. TLS is end to end: k3s's certificate carries 127.0.0.1.
 func (e *Engine) Tunnel(ctx context.Context, l net.Listener, name string, ready func(kubeconfig []byte) error) error {
 	defer func() { _ = l.Close() }() // closed already when ctx has ended
+	if e.want.existing() != nil {
+		return errors.New("opening a tunnel: the API of an existing cluster is reached by its own kubeconfig, there is no server of gpuctl's to go through")
+	}
 	c, err := e.api.credentials(ctx)
 	if err != nil {
 		return err

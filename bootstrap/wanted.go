@@ -26,6 +26,13 @@ type wanted struct {
 	secrets  []string
 	// owner names this cluster's state in records that must be told from other people's.
 	owner string
+	// token joins machines to a cluster that gpuctl did not make; apiVersion is that
+	// cluster's Kubernetes, where its API was seen.
+	token, apiVersion string
+	// only are names of nodes to which an existing cluster's work is limited; none means all.
+	only []string
+	// force lets versions meet that were not tested together.
+	force bool
 }
 
 // server is the machine with the control plane. The configuration has checked that there is one.
@@ -52,6 +59,9 @@ func (w wanted) servers() int {
 func (w wanted) kubernetes() string {
 	if v := w.config.Spec.Kubernetes.Version; v != "" {
 		return v
+	}
+	if w.existing() != nil && strings.Contains(w.apiVersion, "+k3s") {
+		return w.apiVersion // agents as the servers they join
 	}
 	return w.set.K3s.Version
 }
@@ -113,7 +123,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
 		Labels:   w.deployLabels(m, s),
-		Unproven: m.Role == inventory.Agent && joinsUnproven(s.facts[m.Name]),
+		Unproven: m.Role == inventory.Agent && joinsUnproven(s.facts[m.Name]) && w.taintsUnproven(),
 	}
 	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
 	for _, t := range taintsOf(w.config.Group(m.Group)) {
@@ -131,6 +141,9 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	want.Extra = spec.Config.Agent
 	if at := net.Addresses[w.server().Name]; at.Reach != "" {
 		want.ServerURL = "https://" + stdnet.JoinHostPort(at.Reach, strconv.Itoa(apiPort))
+	}
+	if e := w.existing(); e != nil {
+		want.ServerURL = strings.TrimRight(e.Server, "/")
 	}
 	if s.credentials != nil {
 		want.AgentToken = s.credentials.AgentToken
@@ -158,8 +171,8 @@ func (w wanted) operator(s sight) (charts.Release, []string) {
 	if sources.Charts.URL != "" {
 		rel.Chart.Repository = sources.Charts.URL
 	}
-	// Another operator that is there already stays as it is, see foreignOperator.
-	rel.Owner, rel.Adopt = w.owner, false
+	// An operator that is there already is kept and changed only as asked, see charts.Adopt.
+	rel.Owner, rel.Adopt, rel.Asked = w.owner, true, w.askedOfTheirs(s)
 	return rel, overrides
 }
 

@@ -27,8 +27,8 @@ const (
 // the wanted values (HashValues). The rules are those of the field: see
 // helm/helm#30601 and NVIDIA/gpu-operator#826 for records left pending.
 //
-// A release of the same chart elsewhere is not judged here: Ensure adopts or
-// refuses it before it asks.
+// A release of the same chart elsewhere is not judged here: callers ask Adopt
+// first, as Ensure does, which refuses what cannot be adopted.
 func Decide(s State, rel Release, wanted string, now time.Time) (Step, string) {
 	switch s.Phase {
 	case Absent:
@@ -36,6 +36,10 @@ func Decide(s State, rel Release, wanted string, now time.Time) (Step, string) {
 	case Deployed:
 		return decideDeployed(s, rel, wanted)
 	case Failed:
+		if s.LastGood > 0 && rel.Adopted {
+			// What its owner last had running is what is kept.
+			return StepRollback, fmt.Sprintf("revision %d failed", s.Revision)
+		}
 		if s.LastGood > 0 {
 			return StepUpgrade, fmt.Sprintf("revision %d failed", s.Revision)
 		}

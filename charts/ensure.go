@@ -8,7 +8,6 @@ import (
 
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/storage/driver"
 )
 
@@ -43,13 +42,12 @@ func (r *Releaser) Ensure(ctx context.Context, rel Release, say Say) (Outcome, e
 		if err != nil {
 			return out, err
 		}
-		if len(state.Foreign) > 0 && state.Phase == Absent {
-			if rel, err = r.adopt(ctx, rel, state.Foreign); err != nil {
-				return out, err
-			}
+		if adopted, theirs, ok := Adopt(rel, state); ok {
+			rel, state = adopted, theirs
 			out.Name, out.Namespace = rel.Name, rel.Namespace
-			say.say("adopting the release %s/%s", rel.Namespace, rel.Name)
-			continue
+			say.say("the release %s/%s is there already: it is kept", rel.Namespace, rel.Name)
+		} else if len(state.Foreign) > 0 && state.Phase == Absent {
+			return out, &ForeignError{Chart: rel.Chart.Name, Found: state.Foreign}
 		}
 		wanted, err := HashValues(rel.Values)
 		if err != nil {
@@ -88,29 +86,6 @@ func (r *Releaser) take(ctx context.Context, step Step, s State, rel Release, sa
 	return r.apply(ctx, step, rel, say)
 }
 
-// adopt turns the wanted release into the one that exists already. What it has
-// of its own values stays where the wanted values say nothing.
-func (r *Releaser) adopt(ctx context.Context, rel Release, found []Foreign) (Release, error) {
-	if !rel.Adopt || len(found) != 1 {
-		return rel, &ForeignError{Chart: rel.Chart.Name, Found: found}
-	}
-	rel.Name, rel.Namespace, rel.Adopt = found[0].Name, found[0].Namespace, false
-	c, err := r.clients()
-	if err != nil {
-		return rel, err
-	}
-	cfg, err := c.helm(rel.Namespace)
-	if err != nil {
-		return rel, err
-	}
-	last, err := within(ctx, func() (*release.Release, error) { return cfg.Releases.Last(rel.Name) })
-	if err != nil {
-		return rel, fmt.Errorf("reading release %s/%s: %w", rel.Namespace, rel.Name, err)
-	}
-	rel.Values, _ = Merge(last.Config, rel.Values)
-	return rel, nil
-}
-
 // apply installs or upgrades, types first.
 func (r *Releaser) apply(ctx context.Context, step Step, rel Release, say Say) error {
 	c, err := r.clients()
@@ -147,6 +122,9 @@ func runHelm(ctx context.Context, cfg *action.Configuration, step Step, rel Rele
 	labels := map[string]string{}
 	if rel.Owner != "" {
 		labels[ownerLabel] = rel.Owner
+	}
+	if rel.Adopted {
+		labels[adoptedLabel] = "true"
 	}
 	if step == StepInstall {
 		in := action.NewInstall(cfg)

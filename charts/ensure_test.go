@@ -139,19 +139,57 @@ func TestEnsureNeverInstallsASecondTime(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 	})
-	t.Run("adopted with its own values", func(t *testing.T) {
+	t.Run("kept as it is, and then changed only as asked", func(t *testing.T) {
 		c := newCluster(t, tinyRunning("nvidia"))
 		c.record("nvidia", "other", 4, release.StatusDeployed, time.Hour, map[string]any{"greeting": "theirs", "extra": 1})
 		adopting := rel
 		adopting.Adopt = true
 		out, err := c.Ensure(background(t), adopting, nil)
-		if err != nil || out.Name != "other" || out.Namespace != "nvidia" || out.Revision != 5 {
+		if err != nil || out.Name != "other" || out.Namespace != "nvidia" || out.Changed() {
+			t.Fatalf("got %+v, %v", out, err)
+		}
+		adopting.Asked.Values = map[string]any{"greeting": "asked"}
+		for range 2 { // gpuctl's own record must not make the release gpuctl's
+			if out, err = c.Ensure(background(t), adopting, nil); err != nil || out.Revision != 5 {
+				t.Fatalf("got %+v, %v", out, err)
+			}
+		}
+		c.memory.SetNamespace("nvidia")
+		last, err := c.store.Last("other")
+		if err != nil || last.Config["greeting"] != "asked" || fmt.Sprint(last.Config["extra"]) != "1" {
+			t.Errorf("values are %v, %v", last.Config, err)
+		}
+	})
+	t.Run("one of the very name that gpuctl did not make", func(t *testing.T) {
+		c := newCluster(t, tinyRunning("apps"))
+		c.record("apps", "tiny", 1, release.StatusDeployed, time.Hour, map[string]any{"greeting": "theirs"})
+		adopting := rel
+		adopting.Adopt = true
+		if out, err := c.Ensure(background(t), adopting, nil); err != nil || out.Changed() {
+			t.Fatalf("kept: got %+v, %v", out, err)
+		}
+		adopting.Asked.Values = map[string]any{"extra": 2}
+		for i, want := range []int{1, 0} {
+			out, err := c.Ensure(background(t), adopting, nil)
+			if err != nil || len(out.Steps) != want {
+				t.Fatalf("asked, run %d: got %+v, %v", i+1, out, err)
+			}
+		}
+	})
+	t.Run("one that an interrupted upgrade left pending", func(t *testing.T) {
+		c := newCluster(t, tinyRunning("nvidia"))
+		c.record("nvidia", "other", 1, release.StatusDeployed, 2*time.Hour, map[string]any{"greeting": "good"})
+		c.record("nvidia", "other", 2, release.StatusPendingUpgrade, time.Hour, map[string]any{"greeting": "half"})
+		adopting := rel
+		adopting.Adopt = true
+		out, err := c.Ensure(background(t), adopting, nil)
+		if err != nil || !reflect.DeepEqual(out.Steps, []Step{StepRollback}) {
 			t.Fatalf("got %+v, %v", out, err)
 		}
 		c.memory.SetNamespace("nvidia")
 		last, err := c.store.Last("other")
-		if err != nil || last.Config["greeting"] != "hi" || fmt.Sprint(last.Config["extra"]) != "1" {
-			t.Errorf("values are %v, %v", last.Config, err)
+		if err != nil || last.Config["greeting"] != "good" || last.Info.Status != release.StatusDeployed {
+			t.Errorf("afterwards: %v %v, %v", last.Config, last.Info.Status, err)
 		}
 	})
 }

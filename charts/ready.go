@@ -15,9 +15,10 @@ import (
 
 // OperatorReady is what has to be there before the GPU Operator counts as ready.
 type OperatorReady struct {
-	// Namespace is the operator's.
+	// Namespace is the operator's; empty skips the gates of its deployment and operands,
+	// for an operator of which nothing but its ClusterPolicy is known.
 	Namespace string
-	// Nodes are the names of the nodes that have GPUs.
+	// Nodes are the names of the nodes that have GPUs; none skips the gate of the operands.
 	Nodes []string
 	// NFD: wait for the labels of node feature discovery on the nodes.
 	NFD bool
@@ -57,7 +58,7 @@ func (r *Releaser) WaitOperatorReady(ctx context.Context, o OperatorReady, say S
 		waitFor
 		look func(context.Context) (bool, string, error)
 	}{
-		{false, waitFor{"operator deployment", limitOr(l.Deployment, 5), r.every}, func(ctx context.Context) (bool, string, error) {
+		{o.Namespace == "", waitFor{"operator deployment", limitOr(l.Deployment, 5), r.every}, func(ctx context.Context) (bool, string, error) {
 			return operatorDeployed(ctx, c.kube, o.Namespace)
 		}},
 		{!o.NFD, waitFor{"node labels", limitOr(l.Labels, 3), r.every}, func(ctx context.Context) (bool, string, error) {

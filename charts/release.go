@@ -18,9 +18,13 @@ type Release struct {
 	Namespace string
 	Chart     Chart
 	Values    map[string]any
-	// Adopt: when the release is absent but exactly one other release of the same chart exists,
-	// that one is brought to the wanted state instead. Its own values stay where Values says nothing.
+	// Adopt: a release of the same chart that somebody else made is kept instead of
+	// installing one, see Adopt. Its own version and values stay but for what Asked changes.
 	Adopt bool
+	// Asked is what adoption may change.
+	Asked Asked
+	// Adopted says that this is such a release; only Adopt sets it.
+	Adopted bool
 	// Owner names who makes the change (a cluster's state directory, not a run): a pending
 	// record of the same owner is one's own that was cut off, for only one run at a time works
 	// on a cluster. It must be a valid label value; empty means nobody.
@@ -69,6 +73,15 @@ type State struct {
 	Owner string `json:"owner,omitempty"`
 	// LastGood is the newest revision that is or was deployed, 0 if none.
 	LastGood int `json:"lastGood,omitempty"`
+	// Adopted says that gpuctl changed the release as one that is somebody else's.
+	Adopted bool `json:"adopted,omitempty"`
+	// Values are what the newest record's user of Helm gave; GoodVersion and GoodValues are
+	// those of LastGood. They may hold secrets: print them by Diff only.
+	Values      map[string]any `json:"-"`
+	GoodVersion string         `json:"-"`
+	GoodValues  map[string]any `json:"-"`
+	// Other is the state of the one release in Foreign, nil where there is none or more than one.
+	Other *State `json:"-"`
 	// Foreign are other releases of the same chart, in any namespace and under any name.
 	Foreign []Foreign `json:"foreign,omitempty"`
 }
@@ -100,8 +113,12 @@ func (e *ForeignError) Error() string {
 	return fmt.Sprintf("chart %s is already installed as %s", e.Chart, strings.Join(all, ", "))
 }
 
-// ownerLabel keeps Release.Owner on Helm's records.
-const ownerLabel = "gpuctl.dev/owner"
+// ownerLabel keeps Release.Owner on Helm's records; adoptedLabel marks those of a
+// release that gpuctl only changed.
+const (
+	ownerLabel   = "gpuctl.dev/owner"
+	adoptedLabel = "gpuctl.dev/adopted"
+)
 
 // observe reads the records of a release and of its chart's other releases, all
 // with one question: a record is long and holds the whole chart.
@@ -110,20 +127,30 @@ func observe(everywhere *action.Configuration, rel Release) (State, error) {
 	if err != nil && !errors.Is(err, driver.ErrReleaseNotFound) {
 		return State{}, fmt.Errorf("listing releases: %w", err)
 	}
-	var history []*release.Release
-	for _, r := range all {
-		if r.Name == rel.Name && r.Namespace == rel.Namespace {
-			history = append(history, r)
-		}
-	}
 	state := State{Phase: Absent}
-	if len(history) > 0 {
+	if history := historyOf(all, rel.Namespace, rel.Name); len(history) > 0 {
 		if state, err = stateOf(history); err != nil {
 			return State{}, err
 		}
 	}
-	state.Foreign = foreign(all, rel)
+	if state.Foreign = foreign(all, rel); len(state.Foreign) == 1 {
+		other, err := stateOf(historyOf(all, state.Foreign[0].Namespace, state.Foreign[0].Name))
+		if err != nil {
+			return State{}, err
+		}
+		state.Other = &other
+	}
 	return state, nil
+}
+
+func historyOf(all []*release.Release, namespace, name string) []*release.Release {
+	var history []*release.Release
+	for _, r := range all {
+		if r.Name == name && r.Namespace == namespace {
+			history = append(history, r)
+		}
+	}
+	return history
 }
 
 func stateOf(history []*release.Release) (State, error) {
@@ -133,20 +160,25 @@ func stateOf(history []*release.Release) (State, error) {
 	if err != nil {
 		return State{}, err
 	}
-	state := State{Revision: last.Version, ValuesHash: hash, Owner: last.Labels[ownerLabel]}
-	if last.Chart != nil && last.Chart.Metadata != nil {
-		state.Version = last.Chart.Metadata.Version
-	}
+	state := State{Revision: last.Version, ValuesHash: hash, Owner: last.Labels[ownerLabel], Values: last.Config, Version: chartVersion(last)}
+	state.Adopted = last.Labels[adoptedLabel] != ""
 	if last.Info != nil {
 		state.Status, state.Since = last.Info.Status.String(), last.Info.LastDeployed.Time
 		state.Phase = phaseOf(last.Info.Status)
 	}
 	for _, r := range history {
 		if r.Info != nil && (r.Info.Status == release.StatusDeployed || r.Info.Status == release.StatusSuperseded) {
-			state.LastGood = r.Version
+			state.LastGood, state.GoodVersion, state.GoodValues = r.Version, chartVersion(r), r.Config
 		}
 	}
 	return state, nil
+}
+
+func chartVersion(r *release.Release) string {
+	if r.Chart == nil || r.Chart.Metadata == nil {
+		return ""
+	}
+	return r.Chart.Metadata.Version
 }
 
 func phaseOf(s release.Status) Phase {

@@ -75,6 +75,10 @@ func parseCredentials(out []byte, mark string) (Credentials, error) {
 	return c, nil
 }
 
+// FullToken says whether a token carries the hash of the cluster's CA: with it
+// whoever joins knows whom.
+func FullToken(s string) bool { return fullToken(s) }
+
 func fullToken(s string) bool {
 	return regexp.MustCompile(`^K10[0-9a-f]{64}::[a-z]+:[^\s]+$`).MatchString(s)
 }

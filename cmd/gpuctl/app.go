@@ -39,6 +39,8 @@ type globalFlags struct {
 	yes     bool
 	verbose bool
 	noColor bool
+	// force lets versions meet that no tested set has together; plan and apply have it.
+	force bool
 	// acceptNewHostKeys agrees to sending secrets to machines seen for the first time.
 	acceptNewHostKeys bool
 }

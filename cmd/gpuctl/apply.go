@@ -24,7 +24,10 @@ func newApply(a *app) *cobra.Command {
 until nothing is, and proves the GPUs of every node that has not been proven yet.
 It can be run again at any time: what is right already stays as it is.
 
-Reboots, driver changes, drains and uninstalls are shown and asked for first.`,
+Reboots, driver changes, drains and uninstalls are shown and asked for first.
+
+On a cluster that gpuctl did not make (kubernetes.existing) it does the GPU half:
+an operator that is there is kept with its values and changed only as asked.`,
 		Example: "  gpuctl apply\n  gpuctl apply --yes --timeout 45m",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -33,7 +36,12 @@ Reboots, driver changes, drains and uninstalls are shown and asked for first.`,
 		},
 	}
 	o.addFlags(cmd)
+	addForce(cmd, a)
 	return cmd
+}
+
+func addForce(cmd *cobra.Command, a *app) {
+	cmd.Flags().BoolVar(&a.flags.force, "force", false, "let versions meet that no tested set has together")
 }
 
 func (o *applyOptions) addFlags(cmd *cobra.Command) {
@@ -43,7 +51,7 @@ func (o *applyOptions) addFlags(cmd *cobra.Command) {
 
 func runApply(ctx context.Context, s *session, o applyOptions) error {
 	result, err := s.engine.Apply(ctx, bootstrap.ApplyOptions{Confirm: s.confirm(), SkipSmoke: o.skipSmoke, NoPairs: o.noPairs})
-	if err != nil && len(result.Machines) == 0 {
+	if err != nil && result.Cluster == "" {
 		return err
 	}
 	return s.finish(result, err, func(w io.Writer) error { return s.applyText(w, result, err) })

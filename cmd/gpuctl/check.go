@@ -61,7 +61,7 @@ func (o checkOptions) engine() (bootstrap.CheckOptions, error) {
 
 func runCheck(ctx context.Context, s *session, o checkOptions, options bootstrap.CheckOptions) error {
 	result, err := s.engine.Check(ctx, options)
-	if err != nil && len(result.Machines) == 0 {
+	if err != nil && result.Cluster == "" {
 		return err
 	}
 	err = blocked(err, result.Findings)

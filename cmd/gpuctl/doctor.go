@@ -56,7 +56,7 @@ Exit code 3: something blocks. Exit code 4: a machine was not reached.`,
 
 func runDoctor(ctx context.Context, s *session, o doctorOptions) error {
 	result, err := s.engine.Doctor(ctx, o.DoctorOptions)
-	if err != nil && len(result.Machines) == 0 {
+	if err != nil && result.Cluster == "" {
 		return err
 	}
 	err = blocked(err, result.Findings)

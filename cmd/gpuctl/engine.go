@@ -60,6 +60,8 @@ type engineDeps struct {
 	Inventory inventory.Inventory
 	// Nodes are the machines that may change; none means all.
 	Nodes []string
+	// Force lets versions meet that no tested set has together.
+	Force bool
 	State state.Dir
 	Sink  event.Sink
 	Log   *slog.Logger
@@ -97,7 +99,7 @@ func newEngine(d engineDeps) (Engine, error) {
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
 		Secret: d.Secret, Read: d.Ask.read, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
-		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept,
+		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept, Force: d.Force,
 	})
 	if err != nil {
 		return nil, &usageError{err}

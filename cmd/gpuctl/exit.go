@@ -77,7 +77,7 @@ func is[T error](err error) bool {
 
 // unreachable: the machine was not reached or refused the login or root rights.
 func unreachable(err error) bool {
-	return is[*remote.ConnectError](err) || is[*remote.SudoError](err) || is[*remote.ForwardingError](err)
+	return is[*bootstrap.APIError](err) || is[*remote.ConnectError](err) || is[*remote.SudoError](err) || is[*remote.ForwardingError](err)
 }
 
 // interrupted is what a command came to that Ctrl-C ended. What was cut short
@@ -124,6 +124,8 @@ func hints(err error) []string {
 		return []string{"look at it with: gpuctl plan", "agree to it with: --yes"}
 	case errors.As(err, &locked), is[*bootstrap.HeldError](err):
 		return []string{"wait for the other run, or end it; its lock goes with it"}
+	case is[*bootstrap.APIError](err):
+		return []string{"look with: kubectl --kubeconfig FILE --context NAME get nodes, with kubernetes.existing's file and context"}
 	case errors.Is(err, config.ErrConfigDiffers):
 		return []string{"apply the file as it is with: gpuctl apply", "or write another one with: -f other.yaml"}
 	case errors.Is(err, errInterrupted):

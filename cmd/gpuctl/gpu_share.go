@@ -157,7 +157,7 @@ func (a *app) share(ctx context.Context, verb, group string, spec sharing.Spec) 
 	}
 	return a.withSession(ctx, need{verb: verb, lock: true, record: true, retryFor: patience}, func(ctx context.Context, s *session) error {
 		result, err := s.engine.Apply(ctx, bootstrap.ApplyOptions{Confirm: s.confirm(), SharingOnly: true})
-		if err != nil && len(result.Machines) == 0 {
+		if err != nil && result.Cluster == "" {
 			return err
 		}
 		return s.finish(result, err, func(w io.Writer) error { return s.applyText(w, result, err) })

@@ -5,10 +5,12 @@ import (
 	"io"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gpuctl/gpuctl/bootstrap"
 )
 
 func newPlan(a *app) *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Say what apply would do, and why; changes nothing",
 		Long: `plan looks at the machines and the cluster and lists every action that is
@@ -21,11 +23,13 @@ Exit code 3: findings block. Exit code 4: a machine was not reached.`,
 			return a.withSession(cmd.Context(), need{verb: "plan", record: true, retryFor: briefly}, runPlan)
 		},
 	}
+	addForce(cmd, a)
+	return cmd
 }
 
 func runPlan(ctx context.Context, s *session) error {
 	result, err := s.engine.Plan(ctx)
-	if err != nil && len(result.Machines) == 0 {
+	if err != nil && (result.Cluster == "" || is[*bootstrap.APIError](err)) {
 		return err
 	}
 	err = blocked(err, result.Findings)

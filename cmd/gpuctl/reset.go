@@ -37,7 +37,7 @@ It shows what it will destroy and asks.`,
 
 func runReset(ctx context.Context, s *session, driver bool) error {
 	result, err := s.engine.Reset(ctx, bootstrap.ResetOptions{Nodes: s.flags.nodes, Driver: driver, Confirm: s.confirm()})
-	if err != nil && len(result.Machines) == 0 {
+	if err != nil && result.Cluster == "" {
 		return err
 	}
 	return s.finish(result, err, func(w io.Writer) error { return s.outcomesText(w, result, err) })

@@ -91,7 +91,7 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 		sinks, debug = append(sinks, s.record), s.record.Debug()
 	}
 	s.engine, err = s.newEngine(engineDeps{
-		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, State: s.state,
+		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, Force: s.flags.force, State: s.state,
 		Sink:   stamped(event.Tee(sinks...)),
 		Log:    slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Secret: redactor.Add, RetryFor: n.retryFor, Ask: s.asker(redactor.Add),
@@ -160,6 +160,9 @@ func (s *session) provisioned(ctx context.Context, source provision.Source) erro
 }
 
 func (s *session) checkNodes() error {
+	if s.config.Spec.Kubernetes.Existing != nil && len(s.inventory.Machines) == 0 {
+		return nil // the cluster knows its nodes, and is asked later
+	}
 	for _, n := range s.flags.nodes {
 		if _, ok := s.inventory.Find(n); !ok {
 			var names []string

@@ -116,6 +116,12 @@ func (s *Scene) Nodes() map[string]Node {
 	return nodes
 }
 
+// Server runs a script as root on the server and returns what it printed.
+func (s *Scene) Server(script string) string {
+	s.t.Helper()
+	return s.Exec(s.server, script)
+}
+
 // Kubectl runs kubectl on the server and decodes what it prints.
 func (s *Scene) Kubectl(into any, args string) {
 	s.t.Helper()

@@ -84,6 +84,11 @@ func (s *Scene) Machines(specs ...machine.Spec) []*machine.Machine {
 	return made
 }
 
+// Others are the scene's machines but one.
+func (s *Scene) Others(but *machine.Machine) []*machine.Machine {
+	return slices.DeleteFunc(slices.Clone(s.machines), func(m *machine.Machine) bool { return m == but })
+}
+
 // remove takes the scene's machines away.
 func (s *Scene) remove() {
 	if Keep() {

@@ -25,6 +25,7 @@ func (c *Config) check(d *decoder) {
 	s := &c.Spec
 	k.ssh(s.SSH)
 	k.kubernetes(s.Kubernetes)
+	k.existing(s)
 	k.groups(s.Groups)
 	k.gpu(s.GPU)
 	k.operatorDrivers(s)

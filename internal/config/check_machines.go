@@ -19,7 +19,7 @@ func (k checker) where(s *Spec) {
 	case from != nil:
 		k.match(k.file, from.Terraform.Dir, "spec.machinesFrom.terraform.dir", "a path")
 		k.match(k.env, strings.ReplaceAll(from.Terraform.Output, "-", "_"), "spec.machinesFrom.terraform.output", "the name of an output")
-	case len(s.Machines) == 0 && !k.failed("spec.machines"):
+	case len(s.Machines) == 0 && s.Kubernetes.Existing == nil && !k.failed("spec.machines"):
 		k.problem("spec.machines", "no machine; give at least one, or machinesFrom")
 	}
 }
@@ -46,7 +46,9 @@ func (k checker) machines(s *Spec) {
 		}
 	}
 	k.unique(s)
-	k.roles(s.Machines)
+	if s.Kubernetes.Existing == nil {
+		k.roles(s.Machines)
+	}
 }
 
 func (k checker) machine(m *Machine, field string) {

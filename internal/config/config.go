@@ -99,8 +99,8 @@ type Kubernetes struct {
 	Config K3sConfig `yaml:"config,omitempty"`
 	// Registries is the content of k3s's registries.yaml. A secret is {env: NAME}, {file: PATH}, {prompt: true} or {descriptor: N}; such a reference in a tls path (ca_file, cert_file, key_file) lays its content on the machines.
 	Registries map[string]any `yaml:"registries,omitempty"`
-	// Existing is a cluster that gpuctl did not make.
-	Existing *Existing `yaml:"existing,omitempty" gpuctl:"later"`
+	// Existing is a cluster that gpuctl did not make: gpuctl does the GPU half alone, and joins machines to it where they are named.
+	Existing *Existing `yaml:"existing,omitempty"`
 }
 
 // K3sConfig are keys of k3s's own configuration file, as k3s spells them.
@@ -123,14 +123,22 @@ type Network struct {
 	Firewall string `yaml:"firewall,omitempty" jsonschema:"enum=leave,enum=open,default=leave"`
 }
 
-// Existing says how to reach a cluster that is there already.
+// Existing says how to reach a cluster that is there already. Kubeconfig is for its
+// API, Server and Token are for joining machines to a k3s; with both everything can
+// be done and verified.
 type Existing struct {
-	// Kubeconfig is the path of its kubeconfig.
+	// Kubeconfig is the path of its kubeconfig; relative paths start at gpuctl.yaml.
 	Kubeconfig string `yaml:"kubeconfig,omitempty"`
-	// Server is its URL, joined with Token.
+	// Context is the kubeconfig's context; empty means its current one.
+	Context string `yaml:"context,omitempty"`
+	// Server is the URL of a k3s server ("https://10.0.0.5:6443") as the machines that join reach it.
 	Server string `yaml:"server,omitempty"`
-	// Token is its join token.
+	// Token is k3s's agent token in its full form, K10<hash>::node:<secret>.
 	Token *Secret `yaml:"token,omitempty"`
+	// Group names the group whose sharing, labels and taints the cluster's GPU nodes get that are no machines of this file.
+	Group string `yaml:"group,omitempty"`
+	// TaintUnproven puts the taint gpuctl.dev/unproven on GPU nodes until their GPUs have passed the smoke test, and again when they fail it. Off, because nodes and operator are somebody else's.
+	TaintUnproven bool `yaml:"taintUnproven,omitempty"`
 }
 
 // Group is a kind of machine: what its machines share.

@@ -47,6 +47,8 @@ func (s *Spec) setMachineDefaults() {
 		m := &s.Machines[i]
 		switch {
 		case m.Role != "":
+		case s.Kubernetes.Existing != nil:
+			m.Role = "agent" // the cluster has its servers
 		case len(s.Machines) == 1:
 			m.Role = "server"
 		case servers > 0:

@@ -143,6 +143,12 @@ func (c *Config) resolvePaths(dir, home string) {
 	if s.SSH.SudoPassword != nil {
 		fix(&s.SSH.SudoPassword.File)
 	}
+	if e := s.Kubernetes.Existing; e != nil {
+		fix(&e.Kubeconfig)
+		if e.Token != nil {
+			fix(&e.Token.File)
+		}
+	}
 	for i := range s.Machines {
 		fix(&s.Machines[i].IdentityFile)
 	}

@@ -163,6 +163,9 @@ func (c Config) eachSecret(do func(Secret)) {
 	if p := c.Spec.SSH.SudoPassword; p != nil {
 		do(*p)
 	}
+	if e := c.Spec.Kubernetes.Existing; e != nil && e.Token != nil {
+		do(*e.Token)
+	}
 	for _, p := range c.Spec.secrets() {
 		if *p.secret != nil {
 			do(**p.secret)

@@ -59,6 +59,24 @@ func LoadFiles(paths []string, context string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
+// Secrets are what a kubeconfig holds that nobody may read in a record: tokens,
+// passwords and private keys.
+func Secrets(kubeconfig []byte) []string {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, user := range config.AuthInfos {
+		for _, s := range []string{user.Token, user.Password, string(user.ClientKeyData)} {
+			if s != "" {
+				out = append(out, s)
+			}
+		}
+	}
+	return out
+}
+
 // Files splits the value of KUBECONFIG; empty parts are skipped, and without
 // any it is the default file below home.
 func Files(kubeconfigEnv, home string) []string {

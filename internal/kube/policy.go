@@ -15,6 +15,8 @@ type Policy struct {
 	// Exists is false where the operator or its resource definition is absent.
 	Exists bool   `json:"exists"`
 	Name   string `json:"name,omitempty"`
+	// Namespace is the operator's, as it says itself.
+	Namespace string `json:"namespace,omitempty"`
 	// State is "ready", "notReady", "ignored" or "disabled".
 	State string `json:"state,omitempty"`
 	// Reason and Message are of the condition that is true, the Error condition first.
@@ -61,6 +63,7 @@ func (c *Client) policy(ctx context.Context) (Policy, error) {
 
 func policyOf(u *unstructured.Unstructured) Policy {
 	p := Policy{Exists: true, Name: u.GetName()}
+	p.Namespace, _, _ = unstructured.NestedString(u.Object, "status", "namespace")
 	p.State, _, _ = unstructured.NestedString(u.Object, "status", "state")
 	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
 	for _, entry := range conditions {
