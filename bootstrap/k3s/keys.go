@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/gpuctl/gpuctl/internal/diag/nearest"
 	"github.com/gpuctl/gpuctl/internal/inventory"
 )
 
@@ -118,7 +119,7 @@ func unknownKey(role inventory.Role, name string, known []string) error {
 	if role == inventory.Agent && slices.Contains(KnownKeys(inventory.Server), name) {
 		return fmt.Errorf("config.agent.%s is a key for servers; a k3s agent does not start with it", name)
 	}
-	if near := nearest(name, known); near != "" {
+	if near := nearest.Of(name, known); near != "" {
 		return fmt.Errorf("config.%s.%s is not a k3s key; did you mean %s?", role, name, near)
 	}
 	return fmt.Errorf("config.%s.%s is not a k3s key", role, name)
@@ -149,37 +150,6 @@ func scalars(v any) ([]string, error) {
 		return []string{fmt.Sprint(v)}, nil
 	}
 	return nil, fmt.Errorf("must be a plain value or a list of them, not %T", v)
-}
-
-// nearest returns the known name with the fewest edits, or "" when none is near.
-func nearest(name string, known []string) string {
-	best, distance := "", len(name)/3+1
-	for _, k := range known {
-		if d := edits(name, k); d < distance || (d == distance && best == "") {
-			best, distance = k, d
-		}
-	}
-	return best
-}
-
-func edits(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
 }
 
 func without(list, drop []string) []string {

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"github.com/gpuctl/gpuctl/internal/diag/nearest"
 )
 
 // where checks that there is exactly one list of machines.
@@ -37,7 +39,7 @@ func (k checker) machines(s *Spec) {
 		k.machine(m, field)
 		if m.Group != "" && !groups[m.Group] {
 			hint := "; no group is defined"
-			if near := nearest(m.Group, known); near != "" {
+			if near := nearest.Of(m.Group, known); near != "" {
 				hint = fmt.Sprintf("; did you mean %q?", near)
 			} else if len(known) > 0 {
 				hint = "; known are " + strings.Join(known, ", ")

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"github.com/gpuctl/gpuctl/internal/diag/nearest"
 )
 
 // decoder fills a struct from a YAML tree and goes on after an error, which is
@@ -105,7 +107,7 @@ func (d *decoder) decodeStruct(n ast.Node, v reflect.Value, field string) {
 }
 
 func (d *decoder) unknown(e entry, at string, known []string) {
-	if near := nearest(e.key, known); near != "" {
+	if near := nearest.Of(e.key, known); near != "" {
 		d.fail(e.node, at, "unknown field; did you mean %q?", near)
 		return
 	}
@@ -231,7 +233,7 @@ func (d *decoder) oneOf(n ast.Node, got string, allowed []string, field string) 
 		return
 	}
 	hint := ""
-	if near := nearest(got, allowed); near != "" {
+	if near := nearest.Of(got, allowed); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	d.fail(n, field, "%q is not one of %s%s", got, strings.Join(allowed, ", "), hint)

@@ -52,39 +52,3 @@ func (e *InvalidError) sort() {
 		return a.Column < b.Column
 	})
 }
-
-// nearest returns the name closest to got, or "" if none is close enough to be
-// what was meant: at most a third of its letters differ.
-func nearest(got string, names []string) string {
-	best, bestDistance := "", len(got)/3+2
-	for _, n := range names {
-		if strings.EqualFold(n, got) {
-			return n
-		}
-		if d := distance(strings.ToLower(got), strings.ToLower(n)); d < bestDistance {
-			best, bestDistance = n, d
-		}
-	}
-	return best
-}
-
-// distance is the number of letters to insert, delete or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
-}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/gpuctl/gpuctl/internal/diag/nearest"
 )
 
 // Coded is an error that knows its entry of the catalogue.
@@ -146,34 +148,10 @@ func words(text string) map[string]bool {
 // Nearest is the code or alias that differs least from a mistyped one, "" when
 // none is near.
 func Nearest(name string) string {
-	best, least := "", 3+len(name)/8
+	var names []string
 	for _, p := range Catalogue() {
-		for _, n := range append([]string{string(p.Code)}, p.Aliases...) {
-			if d := distance(strings.ToLower(name), strings.ToLower(n)); d < least && d < len(n) {
-				best, least = n, d
-			}
-		}
+		names = append(append(names, string(p.Code)), p.Aliases...)
 	}
-	return best
-}
-
-// distance is Levenshtein's.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost++
-			}
-			diagonal = row[j]
-			row[j] = min(cost, row[j]+1, row[j-1]+1)
-		}
-	}
-	return row[len(b)]
+	// Nothing of a short name may be left of it.
+	return nearest.Within(name, names, min(2+len(name)/8, len(name)-1))
 }

@@ -27,6 +27,7 @@ func rules() []rule {
 		{"github.com/hashicorp/terraform-exec", []string{"provision"}, "Terraform is wrapped in provision"},
 		{"golang.org/x/crypto/ssh", []string{"bootstrap/sshconn", "internal/bench"}, "SSH is wrapped in sshconn"},
 		{"k8s.io/client-go", []string{"internal/kube", "internal/smoke", "charts"}, "the Kubernetes API is wrapped in internal/kube"},
+		{"github.com/google/go-containerregistry", []string{"internal/image", "e2e"}, "registries are wrapped in internal/image"},
 		{module + "bootstrap", []string{"bootstrap", "cmd/gpuctl", "internal/bench"}, "bootstrap is composed once, in cmd/gpuctl; benchmarks measure it"},
 		{module + "provision", []string{"provision", "cmd/gpuctl"}, "provision and bootstrap share the inventory and nothing else"},
 		{module + "internal/ui", []string{"internal/ui", "cmd/gpuctl"}, "the engine emits events and prints nothing"},
@@ -122,6 +123,7 @@ func TestForbidden(t *testing.T) {
 		{module + "internal/event", module + "internal/diag"},
 		{module + "bootstrap", "github.com/spf13/cobra"},
 		{module + "bootstrap", "helm.sh/helm/v3/pkg/action"},
+		{module + "bootstrap", "github.com/google/go-containerregistry/pkg/v1/remote"},
 		{module + "internal/config", module + "cmd/gpuctl"},
 	} {
 		if forbidden(bad[0], bad[1]) == "" {
