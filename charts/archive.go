@@ -191,7 +191,16 @@ func (r *Releaser) get(ctx context.Context, url string) ([]byte, error) {
 	if len(data) > maxDownload {
 		return nil, fmt.Errorf("getting %s: more than %d bytes", url, maxDownload)
 	}
+	if webPage(data) {
+		return nil, fmt.Errorf("getting %s: the answer is a web page (it has <html>)", url)
+	}
 	return data, nil
+}
+
+// webPage: a portal or a login page answered instead of a repository.
+func webPage(data []byte) bool {
+	head := bytes.ToLower(data[:min(len(data), 512)])
+	return bytes.Contains(head, []byte("<html")) || bytes.Contains(head, []byte("<!doctype html"))
 }
 
 func checkDigest(data []byte, want string) error {

@@ -1,10 +1,15 @@
 package charts
 
 import (
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gpuctl/gpuctl/internal/diag"
 )
 
 func TestFetchChecksTheDigestEachTime(t *testing.T) {
@@ -44,6 +49,10 @@ func TestFetchByIndexDigest(t *testing.T) {
 
 func TestFetchFailures(t *testing.T) {
 	r := serveTiny(t)
+	portal := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<!DOCTYPE html><html><body>Log in first</body></html>")
+	}))
+	t.Cleanup(portal.Close)
 	c := newCluster(t)
 	ch := tinyRelease(r).Chart
 	ch.SHA256 = ""
@@ -54,6 +63,7 @@ func TestFetchFailures(t *testing.T) {
 		"no such version": {func(c *Chart) { c.Version = "9.9.9" }, "no chart version found"},
 		"no such chart":   {func(c *Chart) { c.Name = "huge" }, "no chart name found"},
 		"no repository":   {func(c *Chart) { c.Repository += "/nowhere" }, "404"},
+		"a web page":      {func(c *Chart) { c.Repository = portal.URL }, "is a web page (it has <html>)"},
 		"another chart":   {func(c *Chart) { c.Repository, c.Version = "testdata/tiny", "2.0.0" }, "holds tiny 1.0.0"},
 		"unpacked with a digest": {func(c *Chart) {
 			c.Repository, c.SHA256 = "testdata/tiny", strings.Repeat("0", 64)
@@ -62,8 +72,13 @@ func TestFetchFailures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bad := ch
 			tt.change(&bad)
-			if _, err := c.fetch(background(t), bad); err == nil || !strings.Contains(err.Error(), tt.want) {
+			_, err := c.fetch(background(t), bad)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want ...%s...", err, tt.want)
+			}
+			want := map[string]diag.Code{"a web page": "mirror-answers-html", "no such version": "chart-unavailable", "no such chart": "chart-unavailable", "no repository": "chart-unavailable"}[name]
+			if p, _ := diag.Explain(err); want != "" && p.Code != want {
+				t.Errorf("%v is explained by %s, want %s", err, p.Code, want)
 			}
 		})
 	}

@@ -223,6 +223,8 @@ func TestDownloadScript(t *testing.T) {
 			http.ServeContent(w, r, "", time.Time{}, strings.NewReader(binary))
 		case "/sums":
 			w.Write([]byte(strings.Repeat("0", 64) + "  k3s-airgap-images-amd64.tar\n" + right + "  k3s\n"))
+		case "/portal":
+			w.Write([]byte("<!DOCTYPE html>\n<HTML><title>Log in first</title></HTML>"))
 		default:
 			http.NotFound(w, r)
 		}
@@ -241,6 +243,7 @@ func TestDownloadScript(t *testing.T) {
 		"longer than the binary": {path: "/k3s", sum: right, part: binary + "x", ranged: "bytes=11001-"},
 		"absent":                 {path: "/none", sum: right, code: 42},
 		"other bytes":            {path: "/k3s", sum: strings.Repeat("0", 64), code: 44},
+		"a web page":             {path: "/portal", sum: right, code: 45},
 		"no list":                {path: "/k3s", list: "/none", code: 43},
 	} {
 		t.Run(name, func(t *testing.T) {

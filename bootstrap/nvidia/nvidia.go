@@ -183,7 +183,7 @@ func (c *check) count() {
 	switch {
 	case have == 0 && len(others) > 0 && (promised == nil || *promised > 0):
 		c.raise(CodeOtherVendor, "%s", strings.Join(others, ", "))
-		if promised == nil {
+		if promised == nil && !accelerated(c.seen) {
 			// Nobody said there would be GPUs: graphics in the processor are no reason to stop.
 			c.found[len(c.found)-1].Severity = diag.Informs
 		}

@@ -22,6 +22,9 @@ type FarmOptions struct {
 	// Together holds every probe's answer back until all machines have been
 	// asked: a client that lets one wait for another never gets one.
 	Together bool
+	// Change makes another machine of one: it gets the answer to a probe and
+	// returns the one to send. Nil changes nothing.
+	Change func(machine int, answer string) string
 }
 
 // Farm is a cluster of simulated machines behind SSH servers.
@@ -59,6 +62,8 @@ type Counts struct {
 	BytesUp, BytesDown int64
 	// Forwards are the connections to the API through the server.
 	Forwards int
+	// Deeds are commands other than the two that only look.
+	Deeds int
 }
 
 // StartFarm lets n machines listen.

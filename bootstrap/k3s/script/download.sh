@@ -2,7 +2,8 @@
 # $1 staging path  $2 URL of the binary  $3 sha256 or empty  $4 URL of the checksum list
 # $5 name in the list ("k3s", "k3s-arm64")  $6 "stdin" when the binary comes on standard input
 # $GPUCTL_AUTHORIZATION the value of that header, $GPUCTL_CA certificates of the source; empty for none.
-# Exit codes: 41 no curl or wget that can do it, 42 download failed, 43 no checksum, 44 checksum differs.
+# Exit codes: 41 no curl or wget that can do it, 42 download failed, 43 no checksum, 44 checksum differs,
+# 45 a web page.
 set -eu
 umask 077
 staged=$1 url=$2 sum=$3 list=$4 name=$5 from=${6:-network}
@@ -72,6 +73,11 @@ else
   fi
 fi
 if ! matches "$part"; then
+  if head -c 512 "$part" | tr 'A-Z' 'a-z' | grep -q -e '<html' -e '<!doctype html'; then
+    rm -f "$part"
+    echo "the answer of $url is a web page (it has <html>) and not k3s" >&2
+    exit 45
+  fi
   echo "sha-256 of k3s differs: got $(sha256sum "$part" | cut -d ' ' -f 1), want $sum, from $url" >&2
   rm -f "$part"
   exit 44
