@@ -137,10 +137,14 @@ func (e *Engine) Check(ctx context.Context, o CheckOptions) (CheckResult, error)
 		e.probePairs(ctx, &s)
 		b = e.plan(s, e.doer())
 	}
+	images := e.judgeImages(ctx, s, o)
+	b.add(imageFindings(images))
 	b.demote(o.Ignore)
 	b.findings = diag.Reduce(b.findings)
 	e.tell.findings(b.findings)
-	return e.checkResult(s, b), e.stopped(s, b)
+	r := e.checkResult(s, b)
+	r.Images = images
+	return r, e.stopped(s, b)
 }
 
 // Plan also says what Apply would do.

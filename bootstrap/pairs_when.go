@@ -16,6 +16,10 @@ type CheckOptions struct {
 	NoPairs bool
 	// Ignore are codes whose findings inform and do not stop.
 	Ignore []diag.Code
+	// Images are to be judged for every machine with GPUs; none judges nothing.
+	Images []string
+	// RegistryCA are further certificates in PEM to trust when images are read.
+	RegistryCA []byte
 }
 
 // dialFunc opens connections as net.Dialer.DialContext does.

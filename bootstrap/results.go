@@ -55,6 +55,8 @@ type CheckResult struct {
 	Findings []diag.Finding `json:"findings"`
 	// Pairs are the ways between machines, where they were probed.
 	Pairs []Pair `json:"pairs,omitempty"`
+	// Images say which of the images asked for run where.
+	Images []ImageView `json:"images,omitempty"`
 }
 
 // ActionView is one pending action.

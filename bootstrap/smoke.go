@@ -151,14 +151,14 @@ func smokeNode(name string, facts host.Facts, state kube.State) smoke.Node {
 		out.PCI = len(nvidia.GPUs(facts))
 	}
 	for _, g := range facts.SMI.Value.GPUs {
-		out.Host = append(out.Host, smoke.GPU{UUID: g.UUID, Name: g.Name})
+		out.Host = append(out.Host, smoke.GPU{UUID: g.UUID, Name: g.Name, Compute: g.Compute})
 	}
 	return out
 }
 
 func (w wanted) smokeOptions() smoke.Options {
 	o := smoke.Options{
-		Image: w.set.Smoke.Ref(), Programs: w.set.Smoke.VectorAdd, MinDriver: w.set.Smoke.MinDriver,
+		Image: w.set.Smoke.Ref(), Programs: w.set.Smoke.VectorAdd, MinDriver: w.set.Smoke.MinDriver, CUDA: w.set.Smoke.CUDA,
 		Taints: append([]string{"node-role.kubernetes.io/control-plane", charts.UnprovenTaint}, w.taintKeys()...),
 	}
 	if w.runtimePath() == charts.RuntimeClass {

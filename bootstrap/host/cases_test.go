@@ -1,6 +1,7 @@
 package host
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,8 @@ func TestTwoContainerdsOnOneMachine(t *testing.T) {
 	f := fit()
 	f.Others = Known(others)
 	found := Findings(agent(), f)
-	if len(found) != 1 || found[0].Code != CodeSecondEngine || found[0].Severity != diag.Informs {
+	if len(found) != 1 || found[0].Code != CodeSecondEngine || found[0].Severity != diag.Informs ||
+		!strings.Contains(found[0].Evidence, "1733") || !strings.Contains(found[0].Evidence, "/run/k3s/containerd/containerd.sock") {
 		t.Errorf("%+v", found)
 	}
 }

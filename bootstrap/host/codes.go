@@ -19,6 +19,7 @@ const (
 	CodeForeign         diag.Code = "foreign-kubernetes"
 	CodeForeignCNI      diag.Code = "foreign-cni"
 	CodePort            diag.Code = "port-in-use"
+	CodePortsOfOthers   diag.Code = "ports-of-another-kubernetes"
 	CodeClock           diag.Code = "clock-wrong"
 	CodeCgroupV1        diag.Code = "cgroup-v1-refused"
 	CodeCgroup          diag.Code = "cgroup-missing"
@@ -38,7 +39,7 @@ const (
 func Codes() []diag.Code {
 	return append(surroundingCodes(), []diag.Code{
 		CodeContainer, CodeNoSystemd, CodeOS, CodeArchitecture, CodeCloudInit, CodePackageLock, CodeDpkg,
-		CodeKernelModule, CodeDisk, CodeMemory, CodeSwap, CodeReboot, CodeForeign, CodeForeignCNI, CodePort,
+		CodeKernelModule, CodeDisk, CodeMemory, CodeSwap, CodeReboot, CodeForeign, CodeForeignCNI, CodePort, CodePortsOfOthers,
 		CodeClock, CodeCgroupV1, CodeCgroup, CodeUFW, CodeFirewalld, CodeIptables, CodeInputDrop, CodeSecondEngine,
 		CodeProbeIncomplete, CodeSameHostname, CodeSameMachineID, CodeSameMachine, CodeSameAddress,
 		CodeDiskAbsent, CodeDiskInUse, CodeDiskHides, CodeDiskFormat,

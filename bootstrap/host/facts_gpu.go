@@ -30,6 +30,8 @@ type SMI struct {
 	// DriverVersion is the version nvidia-smi reports.
 	DriverVersion string `json:"driverVersion,omitempty"`
 	GPUs          []GPU  `json:"gpus,omitempty"`
+	// SlicesListed: the slices of GPUs in MIG mode were asked for and listed.
+	SlicesListed bool `json:"slicesListed,omitempty"`
 	// Lost are PCI addresses nvidia-smi could not open.
 	Lost []string `json:"lost,omitempty"`
 	// Busy are UUIDs of GPUs with running compute processes.

@@ -2,7 +2,8 @@ package host
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/internal/diag"
@@ -88,6 +89,9 @@ func (c *check) modules() {
 	}
 }
 
+// ownContainerd says which of two the cluster uses (NVIDIA/nvidia-container-toolkit#982).
+const ownContainerd = "the cluster uses k3s's own, at /run/k3s/containerd/containerd.sock"
+
 func (c *check) others() {
 	for _, o := range c.seen.Others.Value {
 		switch o.Name {
@@ -97,11 +101,11 @@ func (c *check) others() {
 			}
 		case "docker", "cri-o":
 			if o.Running {
-				c.raise(CodeSecondEngine, "%s", o.Detail)
+				c.raise(CodeSecondEngine, "%s; %s", o.Detail, ownContainerd)
 			}
 		case "containerd":
 			if o.Running && !c.running("docker") {
-				c.raise(CodeSecondEngine, "%s", o.Detail)
+				c.raise(CodeSecondEngine, "%s; %s", o.Detail, ownContainerd)
 			}
 		default:
 			state := "not running"
@@ -134,7 +138,7 @@ func (c *check) ports() {
 			return
 		}
 	}
-	taken := map[string]bool{}
+	taken, theirs := map[string]bool{}, map[string]bool{}
 	for _, l := range c.seen.Ports.Value {
 		for _, p := range c.want.ports() {
 			if l.Proto == "tcp" && l.Port == p && !strings.HasPrefix(l.Process, "k3s") {
@@ -143,16 +147,17 @@ func (c *check) ports() {
 					who = "an unknown process"
 				}
 				taken[fmt.Sprintf("%d by %s", p, who)] = true
+				if slices.Contains([]string{"kubelite", "kube-apiserver", "kubelet", "k0s", "rke2", "etcd"}, l.Process) {
+					theirs[l.Process] = true
+				}
 			}
 		}
 	}
-	var list []string
-	for t := range taken {
-		list = append(list, t)
-	}
-	sort.Strings(list)
-	if len(list) > 0 {
+	if list := slices.Sorted(maps.Keys(taken)); len(list) > 0 {
 		c.raise(CodePort, "%s", strings.Join(list, ", "))
+	}
+	if list := slices.Sorted(maps.Keys(theirs)); len(list) > 0 {
+		c.raise(CodePortsOfOthers, "%s", strings.Join(list, ", "))
 	}
 }
 

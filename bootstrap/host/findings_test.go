@@ -97,7 +97,7 @@ func TestFindings(t *testing.T) {
 		"docker": {func(f *Facts) {
 			f.Others = Known([]Other{{"docker", "dockerd (process 1)", true}, {"containerd", "containerd (process 2)", true}})
 		}, CodeSecondEngine, informs, "dockerd"},
-		"port":           {func(f *Facts) { f.Ports.Value = append(f.Ports.Value, Listener{"tcp", "*", 10250, "kubelite", 9}) }, CodePort, blocks, "10250 by kubelite"},
+		"port":           {func(f *Facts) { f.Ports.Value = append(f.Ports.Value, Listener{"tcp", "*", 10250, "haproxy", 9}) }, CodePort, blocks, "10250 by haproxy"},
 		"ufw":            {func(f *Facts) { f.Firewall.Value.UFW = true }, CodeUFW, warns, ""},
 		"firewalld":      {func(f *Facts) { f.Firewall.Value.Firewalld = true }, CodeFirewalld, warns, ""},
 		"Oracle's rules": {func(f *Facts) { f.Firewall.Value.InputRejects = true }, CodeIptables, warns, ""},
@@ -111,6 +111,23 @@ func TestFindings(t *testing.T) {
 				t.Errorf("%+v; want one %s (%s) with %q", found, c.code, c.severity, c.evidence)
 			}
 		})
+	}
+}
+
+// Case 032: the listener is another Kubernetes, and that is told too; a machine
+// that was never k3s's with the leftovers of one has that as its one cause.
+func TestPortsOfAnotherKubernetes(t *testing.T) {
+	f := fit()
+	f.Ports.Value = append(f.Ports.Value, Listener{"tcp", "*", 10250, "kubelite", 9}, Listener{"tcp", "127.0.0.1", 6443, "kubelite", 9})
+	found := Findings(agent(), f)
+	if len(found) != 2 || found[0].Code != CodePort || found[1].Code != CodePortsOfOthers || found[1].Severity != diag.Warns || found[1].Evidence != "kubelite" {
+		t.Errorf("%+v", found)
+	}
+	f.Others = Known([]Other{{"microk8s", "kubelite (process 9)", true}})
+	for _, r := range diag.Reduce(Findings(agent(), f)) {
+		if r.Code == CodePortsOfOthers {
+			t.Errorf("the foreign cluster explains it: %+v", r)
+		}
 	}
 }
 

@@ -93,6 +93,7 @@ func parseSMI(text string) (SMI, error) {
 			}
 		case "list":
 			list.take(rest)
+			s.SlicesListed = s.SlicesListed || strings.HasPrefix(rest, "GPU ")
 		}
 	}
 	for i := range s.GPUs {

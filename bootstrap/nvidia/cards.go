@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/internal/cuda"
 )
 
 // PCI vendors and the classes under which GPUs appear.
@@ -134,15 +135,30 @@ func Switches(seen host.Facts) []host.PCIDevice {
 	return out
 }
 
-// Others are accelerators and display controllers of other makers, the data
-// centre ones by name. Graphics built into a server's management chip are none.
-func Others(seen host.Facts) []string {
-	vendors := map[string]string{vendorAMD: "AMD", vendorIntel: "Intel", vendorHabana: "Intel Gaudi"}
-	names := map[string]string{ // pci.ids; Intel: intel/compute-runtime devices_base.inl
+// othersNames are cards that are sold for nothing but computing, by vendor and
+// device. pci.ids; Intel: intel/compute-runtime devices_base.inl.
+func othersNames() map[string]string {
+	return map[string]string{
 		"1002:738c": "Instinct MI100", "1002:740c": "Instinct MI250X", "1002:740f": "Instinct MI210",
 		"1002:74a0": "Instinct MI300A", "1002:74a1": "Instinct MI300X", "1002:74a2": "Instinct MI308X", "1002:74a5": "Instinct MI325X",
 		"8086:0bd5": "Data Center GPU Max 1550", "8086:0bd6": "Data Center GPU Max 1550",
 	}
+}
+
+// accelerated: there is a card of another maker that nobody has by accident.
+func accelerated(seen host.Facts) bool {
+	for _, d := range seen.PCI.Value {
+		if othersNames()[d.Vendor+":"+d.Device] != "" || d.Vendor == vendorHabana {
+			return true
+		}
+	}
+	return false
+}
+
+// Others are accelerators and display controllers of other makers, the data
+// centre ones by name. Graphics built into a server's management chip are none.
+func Others(seen host.Facts) []string {
+	vendors, names := map[string]string{vendorAMD: "AMD", vendorIntel: "Intel", vendorHabana: "Intel Gaudi"}, othersNames()
 	var out []string
 	for _, d := range seen.PCI.Value {
 		maker := vendors[d.Vendor]
@@ -157,4 +173,28 @@ func Others(seen host.Facts) []string {
 		out = append(out, maker+" "+name)
 	}
 	return out
+}
+
+// ForCUDA is what counts of a machine for images: the loaded driver and its
+// cards, as the driver lists them, else as the bus does.
+func ForCUDA(seen host.Facts) cuda.Node {
+	n := cuda.Node{Driver: seen.Driver.Value.LoadedVersion}
+	computes := map[string]string{}
+	for _, d := range GPUs(seen) {
+		computes[d.Address] = cards()[d.Device].Compute
+	}
+	for _, g := range seen.SMI.Value.GPUs {
+		compute := g.Compute
+		if compute == "" {
+			compute = computes[g.PCI]
+		}
+		n.GPUs = append(n.GPUs, cuda.GPU{Name: g.Name, Compute: compute})
+	}
+	if len(n.GPUs) > 0 {
+		return n
+	}
+	for _, d := range GPUs(seen) {
+		n.GPUs = append(n.GPUs, cuda.GPU{Name: Model(d), Compute: computes[d.Address]})
+	}
+	return n
 }

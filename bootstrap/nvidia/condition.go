@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/internal/cuda"
 	"github.com/gpuctl/gpuctl/internal/diag"
 )
 
@@ -25,6 +27,7 @@ const (
 	CodeInfoROM        diag.Code = "inforom-corrupt"
 	CodeHMM            diag.Code = "cuda-hmm-kaslr"
 	CodeMIGMixedDriver diag.Code = "mig-mixed-driver"
+	CodeMIGEmpty       diag.Code = "mig-empty"
 	CodeToolkitPart    diag.Code = "toolkit-incomplete"
 	CodeRuntimeUnknown diag.Code = "runtime-not-configured"
 	CodeRuntimeGone    diag.Code = "runtime-binary-missing"
@@ -34,7 +37,7 @@ const (
 func conditionCodes() []diag.Code {
 	return append([]diag.Code{
 		CodeDeviceMajor, CodeCUDAMajor, CodePackagesMixed, CodeHeadersMissing, CodeNotHeld, CodePersistence, CodeModelsMixed,
-		CodeUnifiedMemory, CodeVGPU, CodeInfoROM, CodeHMM, CodeMIGMixedDriver, CodeToolkitPart, CodeRuntimeUnknown,
+		CodeUnifiedMemory, CodeVGPU, CodeInfoROM, CodeHMM, CodeMIGMixedDriver, CodeMIGEmpty, CodeToolkitPart, CodeRuntimeUnknown,
 		CodeRuntimeGone, CodeDefaultRuntime,
 	}, xidCodes()...)
 }
@@ -104,13 +107,12 @@ func (c *check) deviceNodes(gpus int) {
 	}
 }
 
-// cudaLacks names the CUDA majors whose least driver is newer, see NVIDIA's
-// page on CUDA compatibility.
+// cudaLacks names the CUDA majors whose least driver is newer.
 func cudaLacks(version string) string {
 	var lacks []string
-	for _, floor := range [][2]string{{"11", "450.80.02"}, {"12", "525.60.13"}, {"13", "580.65.06"}} {
-		if compare(version, floor[1]) < 0 {
-			lacks = append(lacks, floor[0])
+	for _, major := range []int{11, 12, 13} {
+		if least, known := cuda.Floor(major); known && compare(version, least) < 0 {
+			lacks = append(lacks, strconv.Itoa(major))
 		}
 	}
 	return strings.Join(lacks, ", ")
@@ -148,14 +150,20 @@ func (c *check) kinds(gpus []host.GPU) {
 
 // partitions: releases of branch 570 before 570.172.08 lose GPUs where only some are in MIG mode.
 func (c *check) partitions(gpus []host.GPU, loaded string) {
-	on, off := 0, 0
+	on, off, empty := 0, 0, []string{}
 	for _, g := range gpus {
 		switch g.MIG {
 		case "Enabled":
 			on++
+			if g.MIGPending != "Disabled" && len(g.Slices) == 0 && c.seen.SMI.Value.SlicesListed {
+				empty = append(empty, fmt.Sprintf("GPU %d", g.Index))
+			}
 		case "Disabled":
 			off++
 		}
+	}
+	if len(empty) > 0 {
+		c.raise(CodeMIGEmpty, "MIG is on and nothing was cut: %s", strings.Join(empty, ", "))
 	}
 	if on > 0 && off > 0 && branch(loaded) == 570 && compare(loaded, "570.172.08") < 0 {
 		c.raise(CodeMIGMixedDriver, "%d GPUs with MIG, %d without, driver %s", on, off, loaded)

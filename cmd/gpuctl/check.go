@@ -9,6 +9,7 @@ import (
 
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/internal/diag"
+	"github.com/gpuctl/gpuctl/internal/image"
 )
 
 // checkOptions are the flags of check.
@@ -16,6 +17,8 @@ type checkOptions struct {
 	noPairs bool
 	ignore  []string
 	junit   string
+	images  []string
+	rootCA  string
 }
 
 func newCheck(a *app) *cobra.Command {
@@ -28,8 +31,12 @@ lets the machines try the ports between each other, and prints what it found wit
 cause and fix. Nothing is changed; what tries the ports runs for seconds and
 leaves nothing behind.
 
+With --image it also reads what an image asks of driver and card from its
+registry, and says for each machine whether it runs there. Logins are those of
+docker on this computer; a mirror (sources.images) is asked first.
+
 Exit code 3: findings block. Exit code 4: a machine was not reached.`,
-		Example: "  gpuctl check\n  gpuctl check --nodes gpu-1 -o json\n  gpuctl check --ignore memory-small --junit check.xml",
+		Example: "  gpuctl check\n  gpuctl check --nodes gpu-1 -o json\n  gpuctl check --ignore memory-small --junit check.xml\n  gpuctl check --image nvcr.io/nvidia/pytorch:25.09-py3",
 		Args:    wants(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			options, err := o.engine()
@@ -43,6 +50,8 @@ Exit code 3: findings block. Exit code 4: a machine was not reached.`,
 	cmd.Flags().BoolVar(&o.noPairs, "no-pairs", false, "do not try the ports between the machines")
 	cmd.Flags().StringSliceVar(&o.ignore, "ignore", nil, "`codes` of findings that shall inform and not stop")
 	cmd.Flags().StringVar(&o.junit, "junit", "", "also write the findings as JUnit XML to this `file`")
+	cmd.Flags().StringArrayVar(&o.images, "image", nil, "say whether this `image` runs on each machine (may be given again)")
+	cmd.Flags().StringVar(&o.rootCA, "registry-ca", "", "a `file` of certificates (PEM) to trust when images are read")
 	return cmd
 }
 
@@ -55,6 +64,19 @@ func (o checkOptions) engine() (bootstrap.CheckOptions, error) {
 			return out, usagef("--ignore: there is no finding %q; gpuctl explain --list shows all", code)
 		}
 		out.Ignore = append(out.Ignore, p.Code)
+	}
+	for _, ref := range o.images {
+		if err := image.Check(ref); err != nil {
+			return out, usagef("--image: %v", err)
+		}
+	}
+	out.Images = o.images
+	if o.rootCA != "" {
+		data, err := os.ReadFile(o.rootCA)
+		if err != nil {
+			return out, usagef("--registry-ca: %v", err)
+		}
+		out.RegistryCA = data
 	}
 	return out, nil
 }

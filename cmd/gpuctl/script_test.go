@@ -22,6 +22,12 @@ func TestMain(m *testing.M) {
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
+		Condition: func(name string) (bool, error) {
+			if name == "machines" {
+				return machines, nil
+			}
+			return false, fmt.Errorf("no condition %q", name)
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
@@ -31,6 +37,8 @@ func TestScript(t *testing.T) {
 			"code":   exitsWith,
 			"silent": silentPort,
 			"until":  until,
+			"farm":   farm,
+			"push":   push,
 		},
 	})
 }

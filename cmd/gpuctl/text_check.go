@@ -3,9 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
+	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/ui"
 )
 
@@ -14,11 +17,55 @@ func (s *session) checkText(out io.Writer, r bootstrap.CheckResult) error {
 	w := &writer{w: out}
 	w.do(machineTable(w, r.Machines))
 	unreached(w, r.Machines)
+	imageTable(w, r.Images)
 	s.findingsText(w, r)
-	if w.err == nil && len(r.Findings) == 0 {
-		w.linef("\nNothing speaks against it. Next: %s", s.command("plan"))
+	if w.err == nil {
+		s.checkEnd(w, r)
 	}
 	return w.err
+}
+
+// checkEnd says what follows. Only where every machine was seen whole can
+// nothing speak against it.
+func (s *session) checkEnd(w *writer, r bootstrap.CheckResult) {
+	var missing []string
+	for _, m := range r.Machines {
+		if m.State == bootstrap.Unreachable {
+			missing = append(missing, m.Name)
+		}
+	}
+	speaks, unknown := false, []diag.Finding{}
+	for _, f := range r.Findings {
+		speaks = speaks || f.Severity != diag.Informs
+		if slices.Contains([]diag.Code{"probe-incomplete", "pairs-not-probed", "image-not-judged"}, f.Code) {
+			unknown = append(unknown, f)
+		}
+	}
+	switch {
+	case len(missing) > 0:
+		w.linef("\nOf %s nothing is known. Next: mend the way there, then %s", strings.Join(missing, ", "), s.command("check"))
+	case speaks:
+	case len(unknown) > 0:
+		w.linef("\nWhat was seen speaks for it; not known is:")
+		for _, f := range unknown {
+			w.linef("  %s: %s (%s)", nameOf(f.Machine), ui.Clean(f.Evidence), f.Code)
+		}
+		w.linef("Next: %s", s.command("plan"))
+	default:
+		w.linef("\nNothing speaks against it. Next: %s", s.command("plan"))
+	}
+}
+
+func imageTable(w *writer, images []bootstrap.ImageView) {
+	if len(images) == 0 {
+		return
+	}
+	rows := [][]string{{"IMAGE", "MACHINE", "ANSWER", "WHY"}}
+	for _, v := range images {
+		rows = append(rows, []string{ui.Clean(v.Image), v.Machine, string(v.Answer), ui.Clean(v.Reason)})
+	}
+	w.gap()
+	w.do(ui.Table(w, rows))
 }
 
 func machineTable(out io.Writer, machines []bootstrap.MachineView) error {

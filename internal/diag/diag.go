@@ -92,7 +92,7 @@ func Catalogue() []Problem {
 	var all []Problem
 	for _, part := range [][]Problem{
 		accessProblems(), machineProblems(), networkProblems(), driverProblems(), toolkitProblems(), gpuProblems(), conditionProblems(),
-		sharingProblems(), clusterProblems(), operatorProblems(), smokeProblems(), workloadProblems(), toolProblems(),
+		sharingProblems(), clusterProblems(), operatorProblems(), smokeProblems(), imageProblems(), workloadProblems(), toolProblems(),
 	} {
 		all = append(all, part...)
 	}

@@ -27,6 +27,14 @@ func sharingProblems() []Problem {
 			Reference: "NVIDIA/k8s-device-plugin#1433",
 		},
 		{
+			Code: "sharing-dead-keys", Area: "gpu", Severity: Warns,
+			Title:     "Keys of the device plugin's configuration have no effect",
+			Symptom:   "GPUs are shared under the old name, or pods get two shares, though the file says otherwise",
+			Cause:     "renameByDefault and failRequestsGreaterThanOne act only below sharing.timeSlicing, rename of a resource never; the plugin passes over unknown keys without a word",
+			Fix:       []string{"move the keys to sharing.timeSlicing in the ConfigMap", "kubectl -n gpu-operator rollout restart daemonset/nvidia-device-plugin-daemonset"},
+			Reference: "NVIDIA/k8s-device-plugin#1433",
+		},
+		{
 			Code: "sharing-absurd", Area: "gpu", Severity: Warns,
 			Title:   "Very many pods for one GPU",
 			Symptom: "the device plugin takes any number of replicas",

@@ -128,6 +128,7 @@ func injectionProblems() []Problem {
 			Cause:     "the driver's libraries are not in the container (no runtime class, CDI off), or the driver is too old for the image",
 			Fix:       []string{"nvidia-smi in the pod: if it is missing, runtimeClassName: nvidia or gpu.runtimePath: cdi", "else compare the image's CUDA with the driver: major 11 needs 450.80.02, 12 525.60.13, 13 580.65.06"},
 			Match:     []string{"cuda driver version is insufficient"},
+			DependsOn: []Code{"image-needs-newer-driver"},
 			Reference: "NVIDIA/gpu-operator#415",
 		},
 		{

@@ -20,6 +20,8 @@ func Codes() []diag.Code {
 		"smoke-shared-request", "admission-after-restart", "smoke-admission-refused", "user-namespace-pod", "pods-fail-on-restart",
 		"gpu-visible-without-request", "pods-stuck-terminating", "gang-half-placed", "pod-quota", "pod-security", "pod-runtime-class",
 		"pod-volume", "pod-no-free-gpu", "pod-resource-renamed", "pod-node-unproven", "pod-untolerated-taint", "pod-node-selector",
+		"image-needs-newer-driver", "image-drops-gpu", "image-older-than-gpu",
+		"sharing-refused", "sharing-dead-keys",
 		// by the words of events and containers
 		"smoke-image-too-new", "smoke-image-too-old", "cuda-insufficient", "nvml-lost", "nvml-permissions", "toolkit-timeout",
 		"driver-version-mismatch", "pull-rate-limit", "driver-device-major", "driver-modules-incomplete", "mps-too-many",

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/gpuctl/gpuctl/internal/cuda"
 	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/kube"
 )
@@ -32,6 +33,12 @@ type Seen struct {
 	// Unfit says why a program of an image cannot run with a node's driver, ""
 	// where it can or nobody knows. Nil knows nothing.
 	Unfit func(image, node string) string
+	// Images are what images of pods say of CUDA, by reference, and Hosts what the
+	// nodes have for them. What is in neither is not judged.
+	Images map[string]cuda.Image
+	Hosts  map[string]cuda.Node
+	// PluginConfigs are configurations of the device plugin, by where they stand.
+	PluginConfigs map[string]string
 }
 
 // Findings says what is wrong, nodes first, then the operator, then pods.
@@ -48,6 +55,7 @@ func Findings(seen Seen) []diag.Finding {
 	e.operands()
 	e.pods()
 	e.refusals()
+	e.pluginConfig()
 	return e.found
 }
 

@@ -30,7 +30,7 @@ func TestAHealthyClusterHasNoFindings(t *testing.T) {
 // Every trouble is found, and nothing else: what follows from it is hidden.
 func TestTroubles(t *testing.T) {
 	provoked := map[diag.Code]bool{}
-	for _, table := range []map[string]trouble{nodeTroubles(), operatorTroubles(), operandTroubles(), podTroubles(), pendingTroubles()} {
+	for _, table := range []map[string]trouble{nodeTroubles(), operatorTroubles(), operandTroubles(), podTroubles(), pendingTroubles(), imageTroubles()} {
 		for name, c := range table {
 			seen := healthy()
 			c.change(&seen)

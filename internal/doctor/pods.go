@@ -27,6 +27,7 @@ func (e *exam) pods() {
 			continue
 		}
 		e.shape(p)
+		e.image(p)
 		if code, why := WhyNot(p, e.seen); code != "" {
 			e.raise(code, p.Spec.NodeName, "%s: %s", name(p), why)
 		}

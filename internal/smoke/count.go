@@ -48,37 +48,3 @@ func sliced(gpus []GPU) bool {
 	}
 	return false
 }
-
-// tooOld says whether a driver version is known and below the floor.
-func tooOld(driver, floor string) bool {
-	have, ok1 := versionNumbers(driver)
-	want, ok2 := versionNumbers(floor)
-	if !ok1 || !ok2 {
-		return false
-	}
-	for i, w := range want {
-		h := 0
-		if i < len(have) {
-			h = have[i]
-		}
-		if h != w {
-			return h < w
-		}
-	}
-	return false
-}
-
-func versionNumbers(v string) ([]int, bool) {
-	if v == "" {
-		return nil, false
-	}
-	var all []int
-	for _, part := range strings.Split(v, ".") {
-		n, err := strconv.Atoi(part)
-		if err != nil {
-			return nil, false
-		}
-		all = append(all, n)
-	}
-	return all, true
-}

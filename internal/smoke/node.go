@@ -13,6 +13,8 @@ type GPU struct {
 	Name string `json:"name,omitempty"`
 	// Of is the UUID of the GPU that a slice is part of.
 	Of string `json:"of,omitempty"`
+	// Compute is the compute capability, "9.0"; empty where it is not known.
+	Compute string `json:"compute,omitempty"`
 }
 
 // Unknown stands for a count that nobody could observe.
@@ -102,6 +104,8 @@ type Options struct {
 	Programs []string
 	// MinDriver is the lowest driver the image runs on ("525.60.13"); empty checks nothing.
 	MinDriver string
+	// CUDA is what the image was built with ("12.5"); empty checks nothing.
+	CUDA string
 	// RuntimeClass is set when pods need one ("nvidia"); empty with CDI.
 	RuntimeClass string
 	// Taints are keys of further NoSchedule taints the pod must bear.

@@ -74,11 +74,11 @@ func (t *tester) node(ctx context.Context, n Node) NodeReport {
 	r := newLadder(n, t.now)
 	status, finding := Count(n)
 	r.step(StepCount, status, counted(n), finding)
+	unfit := t.options.unfit(n)
 	switch {
-	case tooOld(n.Driver, t.options.MinDriver):
+	case unfit != nil:
 		r.skip(StepSMI, Skipped)
-		r.step(StepCompute, Failed, "", &Finding{CodeImageTooNew, fmt.Sprintf(
-			"the cluster may be fine: the test image needs driver %s, the node has %s", t.options.MinDriver, n.Driver)})
+		r.step(StepCompute, Failed, "", unfit)
 	case n.ask() == 0 && n.Allocatable > 0:
 		r.skip(StepSMI, InUse)
 		r.skip(StepCompute, InUse)
