@@ -97,6 +97,15 @@ func (e *BlockedError) Error() string {
 	return fmt.Sprintf("stopped by %d findings: %s", len(e.Findings), strings.Join(codes, ", "))
 }
 
+// DiagCode is the first finding's: an action after which its machine turned out
+// to be blocked ends with the entry of what blocks it.
+func (e *BlockedError) DiagCode() diag.Code {
+	if len(e.Findings) == 0 {
+		return ""
+	}
+	return e.Findings[0].Code
+}
+
 // SmokeError says that nodes did not prove their GPUs (exit code 6).
 type SmokeError struct {
 	Nodes []string

@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -49,5 +50,15 @@ func TestAWaitThatEndedNamesItsCause(t *testing.T) {
 	}
 	if err := (wanted{}).diagnosed(t.Context(), nil, "", nil); err != nil {
 		t.Errorf("no error became %v", err)
+	}
+}
+
+func TestABlockedMachineEndsItsActionWithTheEntry(t *testing.T) {
+	err := fmt.Errorf("observing again: %w", &BlockedError{Findings: []diag.Finding{diag.Found("gpu-lost", "gpu-1", "0000:18:00.0"), diag.Found("gpu-fewer", "gpu-1", "x")}})
+	if p, ok := diag.Explain(err); !ok || p.Code != "gpu-lost" {
+		t.Errorf("%+v", p)
+	}
+	if code := diag.CodeOf(&BlockedError{}); code != "" {
+		t.Errorf("nothing blocks, and the code is %s", code)
 	}
 }
