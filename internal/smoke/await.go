@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sethvargo/go-retry"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -202,15 +203,36 @@ func (t *tester) makeNamespace(ctx context.Context) error {
 	}
 }
 
+// cleanUpLimit bounds the clean-up: an API server that restarts is back within it.
+const cleanUpLimit = time.Minute
+
 // cleanUp takes this run's pods away, and the namespace if no other pod is left in
-// it. It has its own time, for the run's may be over.
+// it. It has its own time, for the run's may be over, and tries again while there
+// is some: a proof is not lost because the API was away for a moment.
 func (t *tester) cleanUp(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpLimit)
 	defer cancel()
+	var last error
+	err := retry.Do(ctx, retry.NewConstant(t.every), func(ctx context.Context) error {
+		if err := t.takeAway(ctx); err != nil {
+			if ctx.Err() == nil {
+				last = err
+			}
+			return retry.RetryableError(err)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("cleaning up after the smoke test: %w", errors.Join(err, last))
+	}
+	return nil
+}
+
+func (t *tester) takeAway(ctx context.Context) error {
 	pods := t.client.CoreV1().Pods(Namespace)
 	list, err := pods.List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("cleaning up after the smoke test: %w", err)
+		return err
 	}
 	var faults []error
 	others := false
@@ -229,8 +251,5 @@ func (t *tester) cleanUp(ctx context.Context) error {
 			faults = append(faults, err)
 		}
 	}
-	if len(faults) > 0 {
-		return fmt.Errorf("cleaning up after the smoke test: %w", errors.Join(faults...))
-	}
-	return nil
+	return errors.Join(faults...)
 }

@@ -318,3 +318,18 @@ func TestCreateWaitsForTheServiceAccount(t *testing.T) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 }
+
+// An API server that restarts while the test cleans up takes no proof away.
+func TestCleaningUpOutlivesARestart(t *testing.T) {
+	b := newBench(t)
+	away := 3
+	b.client.(*fake.Clientset).PrependReactor("list", "pods", func(k8stesting.Action) (bool, runtime.Object, error) {
+		if away--; away >= 0 {
+			return true, nil, errors.New("connection refused")
+		}
+		return false, nil, nil
+	})
+	if err := b.cleanUp(t.Context()); err != nil || away != -1 {
+		t.Errorf("%v, with %d refusals left", err, away)
+	}
+}
