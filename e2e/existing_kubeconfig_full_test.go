@@ -1,4 +1,4 @@
-//go:build lab
+//go:build lab && full
 
 package e2e_test
 
@@ -18,11 +18,11 @@ import (
 // not make: no machine stands in it but those that are to join.
 const theirs = "theirs.yaml"
 
-// TestExisting: a cluster without an operator, reached by its kubeconfig alone.
+// TestFullExistingKubeconfig: a cluster without an operator, reached by its kubeconfig alone.
 // The operator is installed and the GPUs are proven, and nobody logs in
 // anywhere. Then the release is somebody else's, under a generated name, and is
 // kept; an upgrade of it that was cut off is taken back.
-func TestExisting(t *testing.T) {
+func TestFullExistingKubeconfig(t *testing.T) {
 	t.Parallel()
 	s, m := withoutOperator(t, "theirs")
 	s.existing(t, nil)

@@ -1,4 +1,4 @@
-//go:build lab
+//go:build lab && full
 
 package e2e_test
 
