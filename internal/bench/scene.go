@@ -89,8 +89,7 @@ func (s scene) files(i int) map[string]file {
 	}
 	want := k3s.Want{
 		Machine: name, Role: role, Version: s.set.K3s.Version, NodeIP: address(i), Interface: "eth0",
-		ExternalIP: "127.0.0.1", // where the machine is reached from, as behind 1:1 NAT
-		Unproven:   role == inventory.Agent,
+		Unproven: role == inventory.Agent,
 	}
 	if role == inventory.Server {
 		want.Datastore, want.Backend, want.TLSSANs = k3s.Etcd, "vxlan", []string{"127.0.0.1"}
