@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,7 +13,8 @@ import (
 )
 
 // TestTimeSlicing: one GPU for four pods, from the bare machine; a second run
-// changes nothing; then three pods under another name; then whole GPUs again.
+// changes nothing; then three pods under another name; then seven slices of MIG;
+// then whole GPUs again.
 // What gpuctl proves by its own pods is seen again with a user's.
 func TestTimeSlicing(t *testing.T) {
 	t.Parallel()
@@ -49,7 +51,7 @@ func TestTimeSlicing(t *testing.T) {
 	}
 	nothingChanges(t, s, s.EndState())
 	s.Must(0, "smoke")
-	beside(t, s, m, 4)
+	beside(t, s, m, 4, "time-slicing, 4 pods for each GPU")
 
 	s.Write(shared(map[string]any{"timeSlicing": map[string]any{"replicas": 3, "renameByDefault": true}}))
 	mentions(t, "the plan", s.Must(0, "plan").Stdout, "nvidia.com/gpu 4 -> 0", "nvidia.com/gpu.shared 0 -> 3", "isolates neither memory nor faults")
@@ -57,11 +59,37 @@ func TestTimeSlicing(t *testing.T) {
 	offers(t, s, m.Name, map[string]string{"nvidia.com/gpu": "0", "nvidia.com/gpu.shared": "3"})
 	mentions(t, "gpu share show", s.Must(0, "gpu", "share", "show").Stdout, "nvidia.com/gpu.shared", "3 pods for each GPU")
 
-	s.Must(0, "gpu", "share", "clear", "--group", "slices")
+	cutIntoSlices(t, s, m)
+
+	s.Must(0, "gpu", "share", "clear", "--group", "slices", "--yes")
 	offers(t, s, m.Name, map[string]string{"nvidia.com/gpu": "1", "nvidia.com/gpu.shared": "0"})
 	if label, there := s.Nodes()[m.Name].Metadata.Labels["nvidia.com/device-plugin.config"]; there {
 		t.Errorf("the label stays: %q", label)
 	}
+	if label := s.Nodes()[m.Name].Metadata.Labels["nvidia.com/mig.config"]; label != "all-disabled" {
+		t.Errorf("the MIG manager is asked for %q", label)
+	}
+	s.Exec(m, "systemctl restart k3s")
+	getsItsGPU(t, s, m, "cdi")
+}
+
+// cutIntoSlices goes on to MIG by one profile: pods that hold the GPU leave before,
+// the slices take pods side by side, one each.
+func cutIntoSlices(t *testing.T, s *scene.Scene, m *machine.Machine) {
+	t.Helper()
+	s.Must(0, "gpu", "share", "set", "--group", "slices", "--mig", "1g.10gb", "--yes")
+	offers(t, s, m.Name, map[string]string{"nvidia.com/gpu": "7", "nvidia.com/gpu.shared": "0"})
+	node := s.Nodes()[m.Name]
+	for label, want := range map[string]string{
+		"nvidia.com/mig.config": "all-1g.10gb", "nvidia.com/mig.config.state": "success", "nvidia.com/mig.strategy": "single",
+		"nvidia.com/gpu.count": "7", "nvidia.com/gpu.product": "NVIDIA-H100-PCIe-MIG-1g.10gb", "nvidia.com/device-plugin.config": "",
+	} {
+		if got := node.Metadata.Labels[label]; got != want {
+			t.Errorf("label %s is %q, want %q", label, got, want)
+		}
+	}
+	mentions(t, "plan", s.Must(0, "plan").Stdout, "nothing")
+	beside(t, s, m, 7, "MIG single, 1g.10gb x7")
 }
 
 // userPods is a deployment whose pods ask for one share each.
@@ -82,7 +110,7 @@ spec:
 
 // beside starts one pod more than there are shares: all but one run, and gpu list
 // names those that do as the users of the only GPU.
-func beside(t *testing.T, s *scene.Scene, m *machine.Machine, shares int) {
+func beside(t *testing.T, s *scene.Scene, m *machine.Machine, shares int, way string) {
 	t.Helper()
 	s.Exec(m, "k3s kubectl apply -f - <<'EOF'"+fmt.Sprintf(userPods, shares+1)+"EOF\n")
 	s.Until(2*time.Minute, "the shares to be taken", func() string {
@@ -105,6 +133,8 @@ func beside(t *testing.T, s *scene.Scene, m *machine.Machine, shares int) {
 			UUID, Model, Sharing, Health string
 			Users                        []string
 			UsersSure                    bool
+			Utilisation                  *int
+			Slices                       []struct{ Profile string }
 			ProvenAt                     *time.Time
 		}
 		Missing []string
@@ -115,8 +145,11 @@ func beside(t *testing.T, s *scene.Scene, m *machine.Machine, shares int) {
 	}
 	g := got.GPUs[0]
 	if g.Index != 0 || g.UUID == "" || g.Model == "" || g.Health != "ok" || g.ProvenAt == nil || !g.UsersSure || len(g.Users) != shares ||
-		g.Sharing != fmt.Sprintf("time-slicing, %d pods for each GPU", shares) {
+		g.Sharing != way {
 		t.Errorf("gpu list: %+v", g)
+	}
+	if cut := strings.HasPrefix(way, "MIG"); cut && len(g.Slices) != shares || !cut && (g.Utilisation == nil || *g.Utilisation != 0) {
+		t.Errorf("gpu list: slices %v, utilisation by the DCGM exporter %v", g.Slices, g.Utilisation)
 	}
 	s.Exec(m, "k3s kubectl delete deployment user --wait --timeout 30s && k3s kubectl wait pod -l app=user --for=delete --timeout 30s")
 }
