@@ -1,3 +1,5 @@
+//go:build unix
+
 package config
 
 import (
@@ -6,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -37,8 +40,14 @@ func TestSourcesWithSecrets(t *testing.T) {
 	}
 	fmt.Fprintln(w, "t0k")
 	w.Close()
+	defer r.Close()
+	// Reading a secret closes its descriptor: it must be nobody else's.
+	given, err := syscall.Dup(int(r.Fd()))
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(dir, "gpuctl.yaml")
-	for name, text := range map[string]string{"gpuctl.yaml": strings.ReplaceAll(guarded, "FD", fmt.Sprint(r.Fd())), "pw": "p w'd\n"} {
+	for name, text := range map[string]string{"gpuctl.yaml": strings.ReplaceAll(guarded, "FD", fmt.Sprint(given)), "pw": "p w'd\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
