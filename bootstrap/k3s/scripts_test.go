@@ -223,7 +223,7 @@ func TestDownloadScript(t *testing.T) {
 			http.ServeContent(w, r, "", time.Time{}, strings.NewReader(binary))
 		case "/sums":
 			w.Write([]byte(strings.Repeat("0", 64) + "  k3s-airgap-images-amd64.tar\n" + right + "  k3s\n"))
-		case "/portal":
+		case "/portal": // in capitals, as some write their pages
 			w.Write([]byte("<!DOCTYPE html>\n<HTML><title>Log in first</title></HTML>"))
 		default:
 			http.NotFound(w, r)

@@ -73,7 +73,7 @@ else
   fi
 fi
 if ! matches "$part"; then
-  if head -c 512 "$part" | tr 'A-Z' 'a-z' | grep -q -e '<html' -e '<!doctype html'; then
+  if head -c 512 "$part" | grep -qi -e '<html' -e '<!doctype html'; then
     rm -f "$part"
     echo "the answer of $url is a web page (it has <html>) and not k3s" >&2
     exit 45
