@@ -68,6 +68,10 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 	return s, nil
 }
 
+// looks bounds how often a machine is looked at again in one round because it
+// was too busy to show what it had shown before.
+const looks = 3
+
 // observeScope looks at one machine again, or at the cluster only.
 func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) {
 	fresh := e.current()
@@ -78,6 +82,13 @@ func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) 
 		}
 		fresh = e.current() // others have looked meanwhile
 		facts = facts.Since(fresh.facts[scope])
+		for again := 0; again < looks && facts.Lost(fresh.facts[scope]) != ""; again++ {
+			if facts, registries, err = e.look(ctx, e.fleet.on(scope).machine); err != nil {
+				return sight{}, err
+			}
+			fresh = e.current()
+			facts = facts.Since(fresh.facts[scope])
+		}
 		fresh.facts[scope], fresh.registries[scope] = facts, registries
 	}
 	e.observeCluster(ctx, &fresh)

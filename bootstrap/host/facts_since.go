@@ -17,6 +17,27 @@ func (f Facts) Since(earlier Facts) Facts {
 	return f
 }
 
+// Lost says which facts that plans rest on could be seen earlier in the run and
+// not now, "" for none. A machine that was just made to start k3s may be too
+// busy for one look, and for a second; that is no reason to end the run.
+func (f Facts) Lost(earlier Facts) string {
+	for _, x := range []struct {
+		name     string
+		now, was bool
+	}{
+		{"k3s", f.K3s.Unsure(), earlier.K3s.Unsure()},
+		{"files", f.Files.Unsure(), earlier.Files.Unsure()},
+		{"packages", f.Packages.Unsure(), earlier.Packages.Unsure()},
+		{"network", f.Network.Unsure(), earlier.Network.Unsure()},
+		{"PCI devices", f.PCI.Unsure(), earlier.PCI.Unsure()},
+	} {
+		if x.now && !x.was {
+			return x.name
+		}
+	}
+	return ""
+}
+
 func since[T any](now, earlier Fact[T]) Fact[T] {
 	if now.Unsure() && !earlier.Unsure() {
 		return earlier

@@ -90,6 +90,24 @@ func TestSinceFillsInWhatARunDoesNotChange(t *testing.T) {
 	}
 }
 
+// TestLostIsWhatWasSeenBefore: what was never to be seen is not lost.
+func TestLostIsWhatWasSeenBefore(t *testing.T) {
+	whole := Facts{K3s: Absent[K3s](), Files: Known(map[string]File{}), Packages: Known(Packages{}), Network: Known(Network{}), PCI: Known([]PCIDevice{})}
+	late := whole
+	late.K3s = Unknown[K3s]("timeout")
+	never := late
+	for name, tc := range map[string]struct {
+		now, earlier Facts
+		want         string
+	}{
+		"all there": {whole, whole, ""}, "k3s is late": {late, whole, "k3s"}, "never seen": {never, late, ""}, "there again": {whole, late, ""},
+	} {
+		if got := tc.now.Lost(tc.earlier); got != tc.want {
+			t.Errorf("%s: %q is lost, want %q", name, got, tc.want)
+		}
+	}
+}
+
 func TestOwnConfigurationComesBackInPart(t *testing.T) {
 	k, err := parseK3s("path=/usr/local/bin/k3s\nown=node-ip \"10.0.0.4,fd12::4\"\nown=flannel-iface \"eth1\"\nown=flannel-external-ip true\nown=unproven yes\n")
 	want := map[string]string{"node-ip": "10.0.0.4,fd12::4", "flannel-iface": "eth1", "flannel-external-ip": "true", "unproven": "yes"}
