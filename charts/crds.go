@@ -85,11 +85,15 @@ func overlay(have, want map[string]any) {
 	}
 }
 
+// typesLimit bounds the wait for custom types: the API takes a second, a server
+// that k3s restarts meanwhile much longer.
+const typesLimit = 3 * time.Minute
+
 func waitEstablished(ctx context.Context, client dynamic.Interface, names []string, say Say) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return wait(ctx, waitFor{what: "types", limit: time.Minute, every: 500 * time.Millisecond}, say, func(ctx context.Context) (bool, string, error) {
+	return wait(ctx, waitFor{what: "types", limit: typesLimit, every: 500 * time.Millisecond}, say, func(ctx context.Context) (bool, string, error) {
 		for _, name := range names {
 			o, err := client.Resource(crdResource()).Get(ctx, name, metav1.GetOptions{})
 			if err != nil {

@@ -114,4 +114,14 @@ func TestWaitLooksPastAnErrorAndKeepsIt(t *testing.T) {
 	if !errors.Is(err, refused) || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the last error is lost: %v", err)
 	}
+	looks = 0
+	err = wait(background(t), waitFor{"it", 10 * time.Millisecond, time.Millisecond}, nil, func(context.Context) (bool, string, error) {
+		if looks++; looks == 1 {
+			return false, "", refused
+		}
+		return false, "", errors.New("client rate limiter Wait returned an error: rate: Wait(n=1) would exceed context deadline")
+	})
+	if !errors.Is(err, refused) || strings.Contains(err.Error(), "rate limiter") {
+		t.Errorf("a look that was not tried is given as the reason: %v", err)
+	}
 }

@@ -149,10 +149,10 @@ func TestClusterPolicyFitsItsType(t *testing.T) {
 		}
 	}
 	broken := map[string]any{"spec": map[string]any{
-		"driver": map[string]any{"enabled": "yes", "versoin": "1"}, "mig": map[string]any{"strategy": "both"}, "daemonsets": []any{},
+		"driver": map[string]any{"enabled": "yes", "verzion": "1"}, "mig": map[string]any{"strategy": "both"}, "daemonsets": []any{},
 	}}
 	got := strings.Join(misfits(schema, broken, ""), "\n")
-	for _, want := range []string{"spec.driver.enabled", "spec.driver.versoin: is not known", "spec.mig.strategy", "spec.daemonsets"} {
+	for _, want := range []string{"spec.driver.enabled", "spec.driver.verzion: is not known", "spec.mig.strategy", "spec.daemonsets"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s is not found wrong:\n%s", want, got)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -65,13 +66,13 @@ func wait(ctx context.Context, w waitFor, say Say, look func(context.Context) (d
 		if done && err == nil {
 			return nil
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !outOfTime(err) {
 			last = err
 			why = "looking failed: " + err.Error()
 		} else if err == nil {
 			last = nil
 		}
-		if why != "" && ctx.Err() == nil && why != reason {
+		if why != "" && ctx.Err() == nil && why != reason && !outOfTime(err) {
 			reason = why
 			say.say("%s: %s", w.what, why)
 		}
@@ -81,4 +82,11 @@ func wait(ctx context.Context, w waitFor, say Say, look func(context.Context) (d
 		case <-tick.C:
 		}
 	}
+}
+
+// outOfTime says that a look was not tried, because the limit is too near: that is
+// no reason that kept anybody waiting. client-go's limiter has no type for it
+// (k8s.io/client-go/rest/request.go#tryThrottle).
+func outOfTime(err error) bool {
+	return err != nil && (errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "would exceed context deadline"))
 }

@@ -15,7 +15,7 @@ import (
 //go:embed mig_mode.sh
 var migModeScript string
 
-// ErrMIGPending: the mode waits for a reset that the GPU does not get without a
+// ErrMIGPending says that the mode waits for a reset that the GPU does not get without a
 // reboot, and the machine must not be rebooted.
 var ErrMIGPending = errors.New("the MIG mode waits for a reboot, and driver.reboot is never")
 
