@@ -15,7 +15,8 @@ import (
 
 // Machine is the contract with Terraform modules: what one element of the output
 // may say. The output is a list of these, a map from name to these, a map from
-// name to address or a list of addresses. A typical module ends with
+// name to address or a list of addresses. It may be sensitive: nothing of it is
+// printed but names and addresses. Fields that are not listed here are ignored. A typical module ends with
 //
 //	output "gpuctl" {
 //	  value = [for i, vm in example_instance.gpu : {
@@ -42,9 +43,12 @@ type Machine struct {
 	User      string `json:"user"`
 	Port      int    `json:"port"`
 	Jump      string `json:"jump"`
-	HostKey   string `json:"host_key"`
-	GPUs      *int   `json:"gpus"`
-	GPUModel  string `json:"gpu_model"`
+	// HostKey is the machine's public host key ("ssh-ed25519 AAAA..."); it is
+	// pinned, so that the first connection is no leap of faith. A comment and a
+	// line break at its end, as tls_private_key adds, are cut.
+	HostKey  string `json:"host_key"`
+	GPUs     *int   `json:"gpus"`
+	GPUModel string `json:"gpu_model"`
 	// State, where it is given, must not say that the machine is off.
 	State string `json:"state"`
 }
@@ -126,7 +130,7 @@ func (e entry) machine() (m inventory.Machine, skip string, err error) {
 		}
 	}
 	m = inventory.Machine{Name: t.Name, Role: inventory.Role(t.Role), Group: t.Group, User: t.User, Port: t.Port,
-		Jump: t.Jump, HostKey: t.HostKey, GPUs: t.GPUs, GPUModel: t.GPUModel}
+		Jump: t.Jump, HostKey: plainKey(t.HostKey), GPUs: t.GPUs, GPUModel: t.GPUModel}
 	if off(t.State) {
 		return m, "its state is " + t.State, nil
 	}
@@ -140,6 +144,12 @@ func (e entry) machine() (m inventory.Machine, skip string, err error) {
 		return m, "", fmt.Errorf("private address: %w", err)
 	}
 	return m, "", nil
+}
+
+// plainKey is a key without its comment.
+func plainKey(key string) string {
+	fields := strings.Fields(key)
+	return strings.Join(fields[:min(len(fields), 2)], " ")
 }
 
 // off knows the words of providers for a machine that does not run.

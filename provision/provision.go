@@ -14,11 +14,20 @@ type Found struct {
 	Machines []inventory.Machine
 	// Skipped are entries that cannot be used as they are now: stopped, or without an address.
 	Skipped []Skipped
+	// Others are further outputs of a root module, by name; their values stay there.
+	Others []Other
+}
+
+// Other is an output that lists no machines.
+type Other struct {
+	Name      string `json:"name"`
+	Sensitive bool   `json:"sensitive,omitempty"`
 }
 
 // Skipped is an entry that is no machine to connect to, and why.
 type Skipped struct {
-	Name, Reason string
+	Name   string `json:"name"`
+	Reason string `json:"reason"`
 }
 
 // Source finds machines.

@@ -101,7 +101,7 @@ func TestContract(t *testing.T) {
 
 func TestPickNamesWhatThereIs(t *testing.T) {
 	tf := Terraform{Dir: "infra", Output: "gpuctl"}
-	if _, err := tf.pick(nil); err == nil || !strings.Contains(err.Error(), "run terraform apply") {
+	if _, err := tf.pick(nil); err == nil || !strings.Contains(err.Error(), "terraform apply there") {
 		t.Errorf("no outputs: %v", err)
 	}
 	_, err := tf.pick(map[string]json.RawMessage{"ssh_private_key": json.RawMessage(`"s3cret"`), "ips": nil})

@@ -48,6 +48,7 @@ type Engine interface {
 	// SSH runs a command on a machine, or a shell, and returns its exit code.
 	SSH(ctx context.Context, machine string, command []string, stdio bootstrap.Stdio) (int, error)
 	nodeEngine
+	costEngine
 	// GPUs lists every GPU, by machines and cluster.
 	GPUs(context.Context) (bootstrap.GPUsResult, error)
 	// Close ends all connections.

@@ -13,6 +13,7 @@ import (
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/state"
 	"github.com/gpuctl/gpuctl/internal/ui"
+	"github.com/gpuctl/gpuctl/provision"
 )
 
 // Exit codes, part of the interface for scripts.
@@ -56,13 +57,13 @@ func exitCode(err error) int {
 		return exitCancelled
 	case is[*state.LockedError](err), is[*bootstrap.HeldError](err):
 		return exitLocked
-	case is[*usageError](err), is[*config.InvalidError](err), errors.Is(err, config.ErrConfigDiffers), is[*bootstrap.NotANodeError](err):
+	case is[*usageError](err), is[*config.InvalidError](err), errors.Is(err, config.ErrConfigDiffers), is[*bootstrap.NotANodeError](err), is[*provision.BinaryError](err):
 		return exitUsage
 	case unreachable(err):
 		return exitUnreachable
 	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent), is[*bootstrap.StaysError](err):
 		return exitFindings
-	case is[*plan.ActionError](err):
+	case is[*plan.ActionError](err), is[*provision.RunError](err):
 		return exitAction
 	case is[*bootstrap.SmokeError](err):
 		return exitSmoke
@@ -114,8 +115,10 @@ func (a *app) printError(err error) {
 func hints(err error) []string {
 	var connect *remote.ConnectError
 	var locked *state.LockedError
-	if steps := nodeHints(err); steps != nil {
-		return steps
+	for _, of := range []func(error) []string{nodeHints, provisionHints} {
+		if steps := of(err); steps != nil {
+			return steps
+		}
 	}
 	switch {
 	case errors.As(err, &connect) && connect.Hint != "":

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/internal/ui"
@@ -30,6 +31,7 @@ type fakeEngine struct {
 	closed     bool
 	gpus       func(context.Context) (bootstrap.GPUsResult, error)
 	fakeNodes
+	cost func(context.Context, time.Time) (bootstrap.CostResult, error)
 }
 
 func (f *fakeEngine) unexpected(what string) error {
@@ -104,6 +106,13 @@ func (f *fakeEngine) SSH(ctx context.Context, m string, c []string, s bootstrap.
 		return 0, f.unexpected("SSH")
 	}
 	return f.ssh(ctx, m, c, s)
+}
+
+func (f *fakeEngine) Cost(ctx context.Context, now time.Time) (bootstrap.CostResult, error) {
+	if f.cost == nil {
+		return bootstrap.CostResult{}, f.unexpected("Cost")
+	}
+	return f.cost(ctx, now)
 }
 
 func (f *fakeEngine) Close() error {

@@ -30,8 +30,9 @@ going to do, and can be run again at any time: what is right already stays.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkFlags() }
 	root.AddCommand(
-		newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
-		newNode(a), newGPU(a), newKubeconfig(a), newSSH(a), newReset(a), newExplain(a), newSchema(a), newVersion(a), newDocs(a),
+		newInit(a), newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
+		newNode(a), newGPU(a), newProvision(a), newScale(a), newCost(a), newKubeconfig(a), newSSH(a), newReset(a),
+		newExplain(a), newSchema(a), newVersion(a), newDocs(a),
 	)
 	return root
 }

@@ -26,6 +26,8 @@ type session struct {
 	state     state.Dir
 	engine    Engine
 	progress  printer
+	// sink takes events of what the engine does not do itself.
+	sink event.Sink
 	// record is nil for commands that only ask.
 	record *state.Run
 }
@@ -79,6 +81,11 @@ func (a *app) withSession(ctx context.Context, n need, do func(context.Context, 
 // run makes the record, the printer and the engine around do.
 func (s *session) run(ctx context.Context, n need, do func(context.Context, *session) error) (err error) {
 	var redactor state.Redactor
+	if n.record {
+		if err := s.sayInventory(); err != nil {
+			return err
+		}
+	}
 	s.progress = s.printer()
 	defer s.progress.Close()
 	sinks, debug := []event.Sink{s.progress}, io.Discard
@@ -90,9 +97,10 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 		defer func() { err = errors.Join(err, s.endRecord(ctx, err)) }()
 		sinks, debug = append(sinks, s.record), s.record.Debug()
 	}
+	s.sink = stamped(event.Tee(sinks...))
 	s.engine, err = s.newEngine(engineDeps{
 		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, Force: s.flags.force, State: s.state,
-		Sink:   stamped(event.Tee(sinks...)),
+		Sink:   s.sink,
 		Log:    slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		Secret: redactor.Add, RetryFor: n.retryFor, Ask: s.asker(redactor.Add),
 	})
@@ -136,7 +144,7 @@ func (s *session) load(ctx context.Context) error {
 		return err
 	}
 	if from := s.config.Spec.MachinesFrom; from != nil && from.Terraform != nil {
-		if err := s.provisioned(ctx, provision.Terraform{Dir: from.Terraform.Dir, Output: from.Terraform.Output}); err != nil {
+		if err := s.provisioned(ctx, terraformOf(*from.Terraform)); err != nil {
 			return err
 		}
 	}

@@ -25,6 +25,9 @@ func (s *session) statusText(out io.Writer, r bootstrap.StatusResult) error {
 		if n.Unlisted {
 			w.linef("%s is a node and not in gpuctl.yaml", n.Name)
 		}
+		if n.Ready && n.Allocatable > 0 && n.InUse == 0 {
+			w.linef("%s is idle: no pod has asked for its GPUs; since when: %s", n.Name, s.command("cost"))
+		}
 	}
 	w.do(ui.Findings(w, s.style(s.terminal.out), r.Findings, s.flags.verbose))
 	if len(r.PodLines) > 0 {

@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"github.com/gpuctl/gpuctl/internal/providers"
 )
 
 // checker holds values against what may reach ssh, k3s, Helm and file paths.
@@ -23,6 +25,7 @@ func (c *Config) check(d *decoder) {
 		k.problem("metadata.name", "is empty")
 	}
 	s := &c.Spec
+	k.provider(s.Provider)
 	k.ssh(s.SSH)
 	k.kubernetes(s.Kubernetes)
 	k.existing(s)
@@ -59,6 +62,17 @@ func (k checker) match(re *regexp.Regexp, value, field, rule string) {
 	if value != "" && !re.MatchString(value) {
 		k.problem(field, "%q is not allowed here: %s", value, rule)
 	}
+}
+
+func (k checker) provider(name string) {
+	if _, known := providers.Find(name); name == "" || known {
+		return
+	}
+	hint := ""
+	if near := nearest(name, providers.Names()); near != "" {
+		hint = fmt.Sprintf("; did you mean %q?", near)
+	}
+	k.problem("spec.provider", "%q is not a provider that is known%s; leave it out for others", name, hint)
 }
 
 func (k checker) ssh(s SSH) {
@@ -163,6 +177,7 @@ func (k checker) groups(groups []Group) {
 			k.problem(field+".name", "group %q stands here and in spec.groups[%d]", g.Name, j)
 		}
 		first[g.Name] = i
+		k.match(k.env, strings.ReplaceAll(g.TerraformVariable, "-", "_"), field+".terraformVariable", "the name of a variable")
 		k.sharing(g.Sharing, field+".sharing")
 		k.marks(g, field)
 		k.dataDisk(g.DataDisk, "", field+".dataDisk")

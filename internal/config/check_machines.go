@@ -19,8 +19,7 @@ func (k checker) where(s *Spec) {
 	case from != nil && from.Terraform == nil:
 		k.problem("spec.machinesFrom", "names no place; terraform is known")
 	case from != nil:
-		k.match(k.file, from.Terraform.Dir, "spec.machinesFrom.terraform.dir", "a path")
-		k.match(k.env, strings.ReplaceAll(from.Terraform.Output, "-", "_"), "spec.machinesFrom.terraform.output", "the name of an output")
+		k.terraform(*from.Terraform)
 	case len(s.Machines) == 0 && s.Kubernetes.Existing == nil && !k.failed("spec.machines"):
 		k.problem("spec.machines", "no machine; give at least one, or machinesFrom")
 	}

@@ -36,6 +36,8 @@ type Spec struct {
 	SSH SSH `yaml:"ssh,omitempty"`
 	// Kubernetes is the k3s half.
 	Kubernetes Kubernetes `yaml:"kubernetes,omitempty"`
+	// Provider is where the machines are rented ("lambda"); it serves hints only, such as what ends the bill. Names: gpuctl init --help.
+	Provider string `yaml:"provider,omitempty"`
 	// Groups are kinds of machines that share settings.
 	Groups []Group `yaml:"groups,omitempty"`
 	// GPU is the NVIDIA half: toolkit, operator, the runtime path.
@@ -155,12 +157,12 @@ type Group struct {
 	Taints []string `yaml:"taints,omitempty"`
 	// DataDisk is a disk for k3s's data, on every machine of the group.
 	DataDisk *DataDisk `yaml:"dataDisk,omitempty"`
-	// Hourly is the price of one machine per hour.
-	Hourly float64 `yaml:"hourly,omitempty" gpuctl:"later"`
+	// Hourly is the price of one machine per hour, in any one currency; gpuctl cost adds it up.
+	Hourly float64 `yaml:"hourly,omitempty"`
 	// Spot marks machines that may be taken away.
 	Spot bool `yaml:"spot,omitempty" gpuctl:"later"`
-	// TerraformVariable is the variable that counts this group's machines.
-	TerraformVariable string `yaml:"terraformVariable,omitempty" gpuctl:"later"`
+	// TerraformVariable is the variable that counts this group's machines; gpuctl scale sets it.
+	TerraformVariable string `yaml:"terraformVariable,omitempty"`
 }
 
 // Driver says what to do about the NVIDIA kernel driver.
@@ -255,4 +257,8 @@ type Terraform struct {
 	Dir string `yaml:"dir" jsonschema:"required"`
 	// Output is the output's name; empty means gpuctl.
 	Output string `yaml:"output,omitempty" jsonschema:"default=gpuctl"`
+	// Binary is the program to run, a name in the PATH or a path; empty means terraform, or tofu where there is no terraform.
+	Binary string `yaml:"binary,omitempty"`
+	// Variables are input variables for gpuctl provision and gpuctl scale. A secret is {env: NAME} or {file: PATH}.
+	Variables map[string]any `yaml:"variables,omitempty"`
 }

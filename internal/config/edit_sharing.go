@@ -100,12 +100,9 @@ func migYAML(s sharing.Spec) string {
 
 // groupText is the text of a gpuctl.yaml and the entry of one group in it.
 func groupText(data []byte, i int) (t *text, group ast.Node, flow bool, err error) {
-	if t, err = openText(data); err != nil {
+	t, body, err := newText(data)
+	if err != nil {
 		return nil, nil, false, err
-	}
-	body, problem := document(t.data)
-	if problem != nil {
-		return nil, nil, false, errors.New(problem.Message)
 	}
 	list, ok := child(child(body, "spec"), "groups").(*ast.SequenceNode)
 	if !ok || i >= len(list.Values) {

@@ -29,23 +29,32 @@ type splice struct {
 	with     string
 }
 
-// openText finds the list of machines.
-func openText(data []byte) (*text, error) {
-	t := &text{data: data, lines: []int{0}, crlf: bytes.Contains(data, []byte("\r\n"))}
+// newText reads the text and where its lines start; body is the document.
+func newText(data []byte) (t *text, body ast.Node, err error) {
+	t = &text{data: data, lines: []int{0}, crlf: bytes.Contains(data, []byte("\r\n"))}
 	if t.crlf {
 		t.data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	}
 	if bytes.IndexByte(t.data, '\r') >= 0 {
-		return nil, errors.New("the file has line breaks of two kinds: make them one, or change spec.machines by hand")
+		return nil, nil, errors.New("the file has line breaks of two kinds: make them one, or change it by hand")
 	}
 	body, problem := document(t.data)
 	if problem != nil {
-		return nil, fmt.Errorf("line %d: %s", problem.Line, problem.Message)
+		return nil, nil, fmt.Errorf("line %d: %s", problem.Line, problem.Message)
 	}
 	for i, b := range t.data {
 		if b == '\n' {
 			t.lines = append(t.lines, i+1)
 		}
+	}
+	return t, body, nil
+}
+
+// openText finds the list of machines.
+func openText(data []byte) (*text, error) {
+	t, body, err := newText(data)
+	if err != nil {
+		return nil, err
 	}
 	list, ok := child(child(body, "spec"), "machines").(*ast.SequenceNode)
 	if !ok || len(list.Values) == 0 {

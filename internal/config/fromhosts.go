@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"text/template"
+
+	"github.com/gpuctl/gpuctl/internal/providers"
 )
 
 // HostOptions are what a command line may say about hosts beside their names.
@@ -16,6 +19,14 @@ type HostOptions struct {
 	Cluster string
 	// Set is the set of versions; empty means the newest.
 	Set string
+	// Provider is where the machines are rented; its first login becomes spec.ssh.user.
+	Provider string
+	// GPUs is how many GPUs each machine has by promise; 0 means not said.
+	GPUs int
+	// TerraformDir is a root module to take the machines from, TerraformOutput its
+	// output's name where that is not gpuctl.
+	TerraformDir    string
+	TerraformOutput string
 	// Jump, IdentityFile and SudoPasswordFile go to spec.ssh.
 	Jump             string
 	IdentityFile     string
@@ -24,6 +35,8 @@ type HostOptions struct {
 
 type hostsView struct {
 	HostOptions
+	// User is the provider's first login, empty where the hosts name their own.
+	User     string
 	Machines []Machine
 }
 
@@ -31,11 +44,14 @@ type hostsView struct {
 // ParseTarget). The first is the server, the others are agents: the order on
 // the command line is the user's choice. The result is checked by Parse.
 func FromHosts(hosts []string, o HostOptions) ([]byte, error) {
-	if len(hosts) == 0 {
-		return nil, errors.New("no host given")
+	if (len(hosts) == 0) == (o.TerraformDir == "") {
+		return nil, errors.New("give hosts, or a Terraform directory")
 	}
 	o.Cluster = or(o.Cluster, "gpu")
 	view := hostsView{HostOptions: o}
+	if p, ok := providers.Find(o.Provider); ok && !slices.ContainsFunc(hosts, namesUser) {
+		view.User = p.User
+	}
 	taken := map[string]bool{}
 	for i, h := range hosts {
 		t, err := ParseTarget(h)
@@ -59,6 +75,8 @@ func FromHosts(hosts []string, o HostOptions) ([]byte, error) {
 	}
 	return out.Bytes(), nil
 }
+
+func namesUser(host string) bool { return strings.Contains(host, "@") }
 
 // hostsName is the first label of a DNS name or alias, and node-1, node-2, ...
 // for addresses, which say nothing and may change.
@@ -122,8 +140,14 @@ spec:
 {{- else}}
   # set: "26.7"                # tested set of versions; the newest without this line
 {{- end}}
-{{- if or .Jump .IdentityFile .SudoPasswordFile}}
+{{- if .Provider}}
+  provider: {{.Provider}}
+{{- end}}
+{{- if or .Jump .IdentityFile .SudoPasswordFile .User}}
   ssh:
+{{- if .User}}
+    user: {{.User}}               # this provider's first login
+{{- end}}
 {{- if .IdentityFile}}
     identityFile: {{quote .IdentityFile}}
 {{- end}}
@@ -134,6 +158,15 @@ spec:
     sudoPassword: {file: {{quote .SudoPasswordFile}}}
 {{- end}}
 {{- end}}
+{{- if .TerraformDir}}
+  machinesFrom:
+    terraform:
+      dir: {{quote .TerraformDir}}
+{{- if .TerraformOutput}}
+      output: {{quote .TerraformOutput}}
+{{- end}}
+      # variables: {gpus: 2}   # for gpuctl provision and gpuctl scale
+{{- else}}
   machines:
 {{- range .Machines}}
     - name: {{quote .Name}}
@@ -145,6 +178,12 @@ spec:
 {{- if .Port}}
       port: {{.Port}}
 {{- end}}
+{{- if $.GPUs}}
+      gpus: {{$.GPUs}}
 {{- end}}
+{{- end}}
+{{- if not .GPUs}}
       # gpus: 8                # what was promised; fewer stops the run before any change
+{{- end}}
+{{- end}}
 `

@@ -153,7 +153,7 @@ func (c *Config) resolvePaths(dir, home string) {
 		fix(&s.Machines[i].IdentityFile)
 	}
 	if s.MachinesFrom != nil && s.MachinesFrom.Terraform != nil {
-		fix(&s.MachinesFrom.Terraform.Dir)
+		s.MachinesFrom.Terraform.resolvePaths(fix)
 	}
 	for _, p := range s.secrets() {
 		if *p.secret != nil {

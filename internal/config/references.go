@@ -171,10 +171,14 @@ func (c Config) eachSecret(do func(Secret)) {
 			do(**p.secret)
 		}
 	}
-	c.Spec.visitReferences(func(s Secret, _ string) (any, error) {
+	add := func(s Secret, _ string) (any, error) {
 		do(s)
 		return nil, nil
-	})
+	}
+	c.Spec.visitReferences(add)
+	if f := c.Spec.MachinesFrom; f != nil && f.Terraform != nil {
+		_, _ = f.Terraform.each(add) // add never fails
+	}
 }
 
 // visitReferences calls do, which never fails, for every reference of the file.
