@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/gpuctl/gpuctl/internal/diag/nearest"
 	"github.com/gpuctl/gpuctl/internal/providers"
 )
 
@@ -69,7 +70,7 @@ func (k checker) provider(name string) {
 		return
 	}
 	hint := ""
-	if near := nearest(name, providers.Names()); near != "" {
+	if near := nearest.Of(name, providers.Names()); near != "" {
 		hint = fmt.Sprintf("; did you mean %q?", near)
 	}
 	k.problem("spec.provider", "%q is not a provider that is known%s; leave it out for others", name, hint)
