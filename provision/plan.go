@@ -63,7 +63,7 @@ func (t Terraform) Plan(ctx context.Context, destroy bool) (p *Planned, err erro
 	p = &Planned{t: t, tf: tf, dir: dir, destroy: destroy}
 	defer func() {
 		if err != nil {
-			p, err = nil, errors.Join(err, p.Close())
+			err = errors.Join(err, os.RemoveAll(dir))
 		}
 	}()
 	options := []tfexec.PlanOption{tfexec.Out(p.file()), tfexec.Destroy(destroy)}
