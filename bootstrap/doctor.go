@@ -57,6 +57,14 @@ type DoctorResult struct {
 	seen patient
 }
 
+// silentAPI says why nothing is known from the API.
+func silentAPI(failed error) []diag.Finding {
+	if failed == nil {
+		return nil
+	}
+	return []diag.Finding{diag.Found("api-not-there", "", failed.Error())}
+}
+
 // patient is everything the doctor saw, for the bundle.
 type patient struct {
 	sight    sight
@@ -95,9 +103,8 @@ func (e *Engine) Doctor(ctx context.Context, o DoctorOptions) (DoctorResult, err
 		seen.Images, seen.Hosts = e.podImages(ctx, s, p.objects)
 		seen.Unfit, seen.PluginConfigs = doctor.UnfitBy(seen.Images, seen.Hosts), e.pluginConfigs(ctx)
 		found, r.Pods = append(found, doctor.Findings(seen)...), doctor.Reasons(seen)
-	} else {
-		found = append(found, diag.Found("api-not-there", "", failed.Error()))
 	}
+	found = append(found, silentAPI(failed)...)
 	r.Findings, r.Consequences = causesAndConsequences(found)
 	r.Reports = e.reports(r, time.Now())
 	e.tell.findings(r.Findings)

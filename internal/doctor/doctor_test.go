@@ -338,6 +338,8 @@ func TestPodsThatHangOrFailGetASentence(t *testing.T) {
 		"all is well":                   {func(*Seen) {}, "", ""},
 		"a log that says nothing":       {speaking("step 12 loss 0.3\nImagePullBackOff in my own words"), "", ""},
 		"NVML lost after daemon-reload": {speaking("step 12\nFailed to initialize NVML: Unknown Error\nretrying"), "nvml-lost", "it runs, and its log ends with: Failed to initialize NVML: Unknown Error"},
+		"no memory to lock":             {speaking("gpu-1:31:88 NCCL WARN Call to ibv_reg_mr failed with error Cannot allocate memory"), "memlock-low", "ibv_reg_mr"},
+		"shared memory is too small":    {speaking("Bus error (core dumped)"), "shm-small", "its log ends with: Bus error"},
 		"lost by its own words":         {speaking("RuntimeError: CUDA error: GPU is lost"), "gpu-lost", "GPU is lost"},
 		"beside a fault": {func(s *Seen) { s.Faults = map[string][]diag.Finding{"gpu-1": {lost}} }, "gpu-lost",
 			"it runs on a machine whose GPUs are at fault, its own may be among them: 0000:18:00.0: Xid 79"},

@@ -69,16 +69,24 @@ func TestJudgeCrowd(t *testing.T) {
 		logs    []Log
 		compute Status
 		gpus    string
+		found   string
 	}{
-		{"each twice", logs(uuidA, uuidB, uuidB, uuidA), Passed, "passed passed"},
-		{"one three times", logs(uuidA, uuidB, uuidA, uuidA), Failed, "passed passed"},
-		{"one never", logs(uuidA, uuidA, uuidA, uuidA), Failed, "passed failed"},
-		{"others hold some", logs(uuidA, uuidA), Passed, "passed in-use"},
+		{"each twice", logs(uuidA, uuidB, uuidB, uuidA), Passed, "passed passed", ""},
+		{"one three times", logs(uuidA, uuidB, uuidA, uuidA), Failed, "passed passed", "smoke-shared-uneven"},
+		{"one never", logs(uuidA, uuidA, uuidA, uuidA), Failed, "passed failed", "smoke-shared-uneven"},
+		{"others hold some", logs(uuidA, uuidA), Passed, "passed in-use", ""},
 	} {
 		r := JudgeCrowd(two, tc.logs)
 		var gpus []string
 		for _, g := range r.GPUs {
 			gpus = append(gpus, string(g.Status))
+		}
+		found := ""
+		for _, f := range r.Findings {
+			found = f.Code
+		}
+		if found != tc.found {
+			t.Errorf("%s: found %+v, want %q", tc.name, r.Findings, tc.found)
 		}
 		if r.SMI != Passed || r.Compute != tc.compute || strings.Join(gpus, " ") != tc.gpus {
 			t.Errorf("%s: %s, %v; want %s, %s: %+v", tc.name, r.Compute, gpus, tc.compute, tc.gpus, r.Findings)

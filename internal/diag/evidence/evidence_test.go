@@ -184,7 +184,7 @@ func TestWhatIsDetectedIsProvoked(t *testing.T) {
 		switch {
 		case w&detected == 0:
 		case w&(unit|lab) == 0:
-			t.Logf("no test names %s", code)
+			t.Errorf("no test provokes %s", code)
 		default:
 			both++
 		}
