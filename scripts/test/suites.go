@@ -24,7 +24,8 @@ func suites() []suite {
 		{name: "cross", limit: 15 * time.Minute, argv: []string{"make", "--no-print-directory", "cross"}},
 		{name: "lint", limit: 20 * time.Minute, argv: []string{"make", "--no-print-directory", "lint"}},
 		{name: "lab-unit", limit: 10 * time.Minute, dir: "e2e", argv: goTest, goTest: true},
-		{name: "standin", limit: 15 * time.Minute, dir: "e2e/lab/standin/k3s", argv: goTest, goTest: true},
+		// Compiled as the lab compiles it: Kubernetes once, not twice.
+		{name: "standin", limit: 15 * time.Minute, dir: "e2e/lab/standin/k3s", env: []string{"CGO_ENABLED=0", "GOFLAGS=-trimpath"}, argv: goTest, goTest: true},
 		{name: "lab", limit: 45 * time.Minute, dir: "e2e", argv: []string{"go", "test", "-json", "-tags", "lab", "-p", "1", "-timeout", "44m", "./..."}, goTest: true},
 		{name: "lab-full", limit: 100 * time.Minute, dir: "e2e", argv: []string{"go", "test", "-json", "-tags", "lab,full", "-run", "^TestFull", "-p", "1", "-timeout", "99m", "."}, goTest: true, full: true},
 		{name: "race", limit: 30 * time.Minute, argv: []string{"go", "test", "-json", "-race", "./..."}, goTest: true, full: true},
