@@ -1,6 +1,8 @@
 package bootstrap
 
 import (
+	"slices"
+
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
@@ -24,8 +26,9 @@ type book struct {
 func (w wanted) contents(s sight, do doer) book {
 	b := book{network: w.network(s), out: map[string]bool{}}
 	b.findings = append(host.CrossFindings(w.named(s)), w.unlisted(s.cluster.state)...)
-	b.findings = append(b.findings, b.network.findings...)
-	b.findings = append(b.findings, pairFindings(s.pairs, s.exposed, w.machines)...)
+	between := pairFindings(s.pairs, s.exposed, w.machines)
+	b.findings = append(b.findings, untold(b.network.findings, between)...)
+	b.findings = append(b.findings, between...)
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
 	}
@@ -44,6 +47,14 @@ func (w wanted) contents(s sight, do doer) book {
 	}
 	w.cluster(&b, s, do)
 	return b
+}
+
+// untold are the findings that others do not make of the same machine: what packets
+// showed says more than what interfaces let expect.
+func untold(findings, others []diag.Finding) []diag.Finding {
+	return slices.DeleteFunc(slices.Clone(findings), func(f diag.Finding) bool {
+		return slices.ContainsFunc(others, func(o diag.Finding) bool { return o.Code == f.Code && o.Machine == f.Machine })
+	})
 }
 
 // machine plans one machine, in the order in which things are needed.

@@ -225,3 +225,13 @@ func FuzzPairSight(f *testing.F) {
 		}
 	})
 }
+
+// A small MTU is told once: by packets where they were sent, else by what the
+// interfaces have.
+func TestWhatPacketsShowedIsToldOnce(t *testing.T) {
+	guess := []diag.Finding{{Code: codeMTU, Machine: "gpu-1"}, {Code: codeMTU, Machine: "gpu-2"}, {Code: codeOverlay, Machine: "gpu-1"}}
+	left := untold(guess, []diag.Finding{{Code: codeMTU, Machine: "gpu-1"}})
+	if len(left) != 2 || left[0].Machine != "gpu-2" || left[1].Code != codeOverlay || len(guess) != 3 || guess[0].Machine != "gpu-1" {
+		t.Errorf("left %+v of %+v", left, guess)
+	}
+}
