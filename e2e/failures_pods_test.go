@@ -150,7 +150,7 @@ spec:
 	taint := func(name, key, code string) illness {
 		return illness{
 			name: name, server: fmt.Sprintf("k3s kubectl taint node %s %s:NoSchedule >/dev/null\n", node, key) + one,
-			undoServer: gone + fmt.Sprintf("k3s kubectl taint node %s %s- >/dev/null", node, key), shown: shown,
+			undoServer: gone + fmt.Sprintf("k3s kubectl taint node %s %s:NoSchedule- >/dev/null", node, key), shown: shown,
 			want: codes{code: "warns"}, pods: map[string]string{"default/one": code}, shows: node,
 		}
 	}
