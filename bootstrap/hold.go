@@ -86,14 +86,15 @@ func lockLost(ctx context.Context) error {
 // server's reboot is taken again. release gives it back.
 func (h hold) take(ctx context.Context) (_ context.Context, release func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	over := make(chan struct{})
+	// The work ends before the connection does, so that the server hears of it.
+	work, over := context.WithCancel(ctx)
 	first, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		defer close(ended)
-		h.keep(ctx, over, cancel, first)
+		h.keep(ctx, work, cancel, first)
 	}()
 	release = func() {
-		close(over)
+		over()
 		select {
 		case <-ended:
 		case <-time.After(2 * time.Second): // the connection is gone; so will the lock be
@@ -108,19 +109,19 @@ func (h hold) take(ctx context.Context) (_ context.Context, release func(), err 
 	return ctx, release, nil
 }
 
-// keep holds the lock, again and again where the connection goes, until over.
-// first is told how the first try came out.
-func (h hold) keep(ctx context.Context, over <-chan struct{}, cancel context.CancelCauseFunc, first chan<- error) {
+// keep holds the lock, again and again where the connection goes, until work is
+// over. first is told how the first try came out.
+func (h hold) keep(ctx, work context.Context, cancel context.CancelCauseFunc, first chan<- error) {
 	var once sync.Once
 	tell := func(err error) { once.Do(func() { first <- err }) }
 	for {
-		err := h.once(ctx, over, func() { tell(nil) })
+		err := h.once(ctx, work, func() { tell(nil) })
 		var held *HeldError
 		var cut *remote.CutOffError
 		var connect *remote.ConnectError
 		switch {
-		case ended(ctx, over):
-			tell(ctx.Err())
+		case work.Err() != nil:
+			tell(work.Err())
 			return
 		case errors.As(err, &held):
 			tell(held)
@@ -135,8 +136,8 @@ func (h hold) keep(ctx context.Context, over <-chan struct{}, cancel context.Can
 			tell(nil)
 			return
 		}
-		if !pauseOr(ctx, over, h.again) {
-			tell(ctx.Err())
+		if !pause(work, h.again) {
+			tell(work.Err())
 			return
 		}
 	}
@@ -144,11 +145,11 @@ func (h hold) keep(ctx context.Context, over <-chan struct{}, cancel context.Can
 
 var errNoFlock = errors.New("the server has no flock")
 
-// once holds the lock until over, or until the command that keeps it ends.
-func (h hold) once(ctx context.Context, over <-chan struct{}, taken func()) error {
+// once holds the lock until work is over, or until the command that keeps it ends.
+func (h hold) once(ctx, work context.Context, taken func()) error {
 	in, out := io.Pipe()
 	defer func() { _ = in.Close() }() // ends live, too; a pipe in memory
-	go h.live(ctx, over, out)
+	go h.live(work, out)
 	said := &firstLine{taken: taken}
 	_, err := h.server.Run(ctx, remote.Cmd{
 		Name: "hold the cluster's lock", Script: holdScript,
@@ -164,8 +165,8 @@ func (h hold) once(ctx context.Context, over <-chan struct{}, taken func()) erro
 	return err
 }
 
-// live writes a line for every beat, until it is over or nobody reads.
-func (h hold) live(ctx context.Context, over <-chan struct{}, out *io.PipeWriter) {
+// live writes a line for every beat, until work is over or nobody reads.
+func (h hold) live(work context.Context, out *io.PipeWriter) {
 	defer func() { _ = out.Close() }()
 	tick := time.NewTicker(h.beat)
 	defer tick.Stop()
@@ -175,9 +176,7 @@ func (h hold) live(ctx context.Context, over <-chan struct{}, out *io.PipeWriter
 		}
 		select {
 		case <-tick.C:
-		case <-over:
-			return
-		case <-ctx.Done():
+		case <-work.Done():
 			return
 		}
 	}
@@ -213,28 +212,4 @@ func (f *firstLine) text() string {
 		}
 		return r
 	}, line)
-}
-
-func ended(ctx context.Context, over <-chan struct{}) bool {
-	select {
-	case <-over:
-		return true
-	case <-ctx.Done():
-		return true
-	default:
-		return false
-	}
-}
-
-func pauseOr(ctx context.Context, over <-chan struct{}, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-over:
-		return false
-	case <-ctx.Done():
-		return false
-	}
 }
