@@ -157,6 +157,9 @@ func render(b book) string {
 	fmt.Fprintf(&out, "network %s (%s)\n", b.network.Backend, b.network.Reason)
 	for _, a := range b.actions {
 		fmt.Fprintf(&out, "\n%s: %s\n  because %s\n", a.ID, a.Title, a.Reason)
+		for _, c := range a.Chosen {
+			fmt.Fprintf(&out, "  * %s\n", c)
+		}
 		for _, c := range a.Changes {
 			fmt.Fprintf(&out, "  - %s\n", c)
 		}

@@ -65,7 +65,7 @@ func views(actions []plan.Action) []ActionView {
 }
 
 func view(a plan.Action) ActionView {
-	return ActionView{ID: a.ID, Machine: a.Machine, Title: a.Title, Reason: a.Reason, Changes: a.Changes, Needs: a.Needs, Consent: string(a.Consent)}
+	return ActionView{ID: a.ID, Machine: a.Machine, Title: a.Title, Reason: a.Reason, Changes: a.Changes, Chosen: a.Chosen, Needs: a.Needs, Consent: string(a.Consent)}
 }
 
 func outcomes(r plan.Report) []OutcomeView {

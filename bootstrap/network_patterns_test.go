@@ -129,6 +129,9 @@ func renderNetwork(w wanted, s sight) string {
 			if a.ID != k3s.ActionID(m.Name) {
 				continue
 			}
+			for _, c := range a.Chosen {
+				fmt.Fprintf(&out, "  * %s\n", c)
+			}
 			for _, c := range a.Changes {
 				if strings.Contains(c, ": ") && !strings.HasPrefix(c, "token") {
 					fmt.Fprintf(&out, "  - %s\n", c)

@@ -66,6 +66,8 @@ type ActionView struct {
 	Title   string   `json:"title"`
 	Reason  string   `json:"reason"`
 	Changes []string `json:"changes,omitempty"`
+	// Chosen is what was chosen from what was seen, each with its reason.
+	Chosen  []string `json:"chosen,omitempty"`
 	Needs   []string `json:"needs,omitempty"`
 	Consent string   `json:"consent,omitempty"`
 }

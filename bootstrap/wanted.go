@@ -119,7 +119,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
 		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
-		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m), Mount: mountOf(m),
+		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m, spec.TLSSANs), Chosen: net.chosen(m), Mount: mountOf(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
 		Labels:   w.deployLabels(m, s),
@@ -135,7 +135,10 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	if m.Role == inventory.Server {
 		want.Datastore, want.Backend, want.Disable = spec.Datastore, net.Backend, spec.Disable
 		want.FlannelExternal, want.OnlyServer = net.External, w.servers() == 1
-		want.TLSSANs, want.Extra = sans(m, a, spec.TLSSANs), spec.Config.Server
+		want.Extra = spec.Config.Server
+		for _, s := range sans(m, a, spec.TLSSANs) {
+			want.TLSSANs = append(want.TLSSANs, s.name)
+		}
 		return want
 	}
 	want.Extra = spec.Config.Agent

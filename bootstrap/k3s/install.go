@@ -20,7 +20,7 @@ func installAction(w Want, s Seen, a Access, c change, needs []string) plan.Acti
 	}
 	return plan.Action{
 		ID: ActionID(w.Machine), Machine: w.Machine,
-		Title: title(w, s, c), Reason: strings.Join(c.all(), "; "), Changes: changes(w, c),
+		Title: title(w, s, c), Reason: strings.Join(c.all(), "; "), Changes: changes(w, c), Chosen: chosen(w, c),
 		Needs: append([]string{BinaryID(w.Machine)}, needs...), Barrier: c.start,
 		Timeout: limit + 2*time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
@@ -78,6 +78,16 @@ func changes(w Want, c change) []string {
 		return append(out, "tokens: random, made once, kept on this machine")
 	}
 	return append(out, "token: agent-token@"+w.ServerURL)
+}
+
+// chosen is told where the network's values are written.
+func chosen(w Want, c change) []string {
+	for _, f := range c.files {
+		if name, what, _ := strings.Cut(f, " "); name == OwnConfig && !strings.HasPrefix(what, "has mode") {
+			return w.Chosen
+		}
+	}
+	return nil
 }
 
 // install lays the files, swaps the binary and (re)starts k3s, in one command.

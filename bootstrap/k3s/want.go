@@ -75,6 +75,8 @@ type Want struct {
 	FlannelExternal bool
 	// Why says where the network's values come from, a line for each; for people, never written.
 	Why []string
+	// Chosen is the same in short, for whoever reads only the plan.
+	Chosen []string
 	// TLSSANs are names and addresses to add to the API's certificate (servers).
 	TLSSANs []string
 	// Disable lists packaged components to leave out (servers).

@@ -36,6 +36,9 @@ type Action struct {
 	// Changes are the exact versions, files and sizes; secrets and values of other
 	// machines stand as references ("token@server-1").
 	Changes []string `json:"changes,omitempty"`
+	// Chosen is what was chosen from what was seen of the machines, with the reason,
+	// a line for each: an address, an interface. It is told wherever the plan is.
+	Chosen []string `json:"chosen,omitempty"`
 	// Needs are IDs of actions that must be done first. An ID that is not in the
 	// plan is already satisfied.
 	Needs []string `json:"needs,omitempty"`

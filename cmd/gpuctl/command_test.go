@@ -60,7 +60,8 @@ func sampleCheck() bootstrap.CheckResult {
 func samplePlan() bootstrap.PlanResult {
 	return bootstrap.PlanResult{CheckResult: sampleCheck(), Set: "26.7", Actions: []bootstrap.ActionView{
 		{ID: "gpu-1/driver", Machine: "gpu-1", Title: "load driver 580.126.20", Reason: "nouveau holds the GPUs", Consent: "reboot"},
-		{ID: "gpu-1/k3s", Machine: "gpu-1", Title: "install k3s v1.36.3+k3s1 (server)", Reason: "k3s is absent", Changes: []string{"/usr/local/bin/k3s 0755"}},
+		{ID: "gpu-1/k3s", Machine: "gpu-1", Title: "install k3s v1.36.3+k3s1 (server)", Reason: "k3s is absent", Changes: []string{"/usr/local/bin/k3s 0755"},
+			Chosen: []string{"node address 10.0.0.5 on eth0: the private address of the default route's interface", "pod network vxlan: a machine alone sends no pod traffic to others"}},
 		{ID: "operator", Title: "install GPU Operator v25.10.1", Reason: "release is absent"},
 	}}
 }

@@ -56,6 +56,9 @@ func (s *session) actionText(w *writer, a bootstrap.ActionView) {
 	}
 	w.linef("  %s%s", ui.Clean(a.Title), consent)
 	w.linef("      because %s", ui.Clean(a.Reason))
+	for _, c := range a.Chosen {
+		w.linef("      %s", ui.Clean(c))
+	}
 	if s.flags.verbose {
 		for _, c := range a.Changes {
 			w.linef("      + %s", ui.Clean(c))
