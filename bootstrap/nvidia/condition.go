@@ -170,7 +170,9 @@ func (c *check) partitions(gpus []host.GPU, loaded string) {
 	}
 }
 
-// persistence matters where waking many GPUs takes longer than a container's start may.
+// persistence matters where waking many GPUs takes longer than a container's start
+// may. A daemon that was to run and ended is told whatever the number of GPUs is: the
+// driver's package enables it, and the look after a reboot sees whether it stayed.
 func (c *check) persistence(gpus []host.GPU) {
 	off := 0
 	for _, g := range gpus {
@@ -178,7 +180,10 @@ func (c *check) persistence(gpus []host.GPU) {
 			off++
 		}
 	}
-	if off >= 4 && c.seen.Fabric.Value.Persistenced != "active" {
+	switch daemon := c.seen.Fabric.Value.Persistenced; {
+	case off > 0 && daemon == "failed":
+		c.raise(CodePersistence, "persistence mode is off on %d GPUs and nvidia-persistenced has failed", off)
+	case off >= 4 && daemon != "active":
 		c.raise(CodePersistence, "persistence mode is off on %d GPUs and nvidia-persistenced does not run", off)
 	}
 }

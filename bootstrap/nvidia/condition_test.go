@@ -53,7 +53,11 @@ func TestConditions(t *testing.T) {
 		"two models":                {named("NVIDIA H200", 143771), []expected{{CodeModel, warns, ""}, {CodeModelsMixed, informs, "1 x NVIDIA H100 80GB HBM3, 1 x NVIDIA H200"}}},
 		"HMM":                       {func(f *host.Facts) { f.KernelLog = log("nvidia-uvm: request_free_mem_region() err -34") }, []expected{{CodeHMM, blocks, "err -34"}}},
 		"eight without persistence": {all(eight, func(f *host.Facts) { f.Fabric.Value.Persistenced = "inactive" }), []expected{{CodeMore, warns, ""}, {CodePersistence, informs, "8 GPUs"}}},
-		"eight with the daemon":     {all(eight, func(f *host.Facts) { f.Fabric.Value.Persistenced = "active" }), []expected{{CodeMore, warns, ""}}},
+		"one, and the daemon failed": {func(f *host.Facts) {
+			f.SMI.Value.GPUs[0].Persistence, f.Fabric.Value.Persistenced = "Disabled", "failed"
+		}, []expected{{CodePersistence, informs, "has failed"}}},
+		"one, and no daemon":    {func(f *host.Facts) { f.SMI.Value.GPUs[0].Persistence = "Disabled" }, nil},
+		"eight with the daemon": {all(eight, func(f *host.Facts) { f.Fabric.Value.Persistenced = "active" }), []expected{{CodeMore, warns, ""}}},
 		"MIG on one of two, 570.148": {all(driver("570.148.08", "open"), func(f *host.Facts) { f.SMI.Value.GPUs[0].MIG, f.SMI.Value.GPUs[0].MIGPending = "Enabled", "Enabled" }),
 			[]expected{{CodeMIGMixedDriver, warns, "1 GPUs with MIG, 1 without"}, {CodeCUDAMajor, informs, ""}}},
 		"MIG on one of two, 580": {func(f *host.Facts) { f.SMI.Value.GPUs[0].MIG, f.SMI.Value.GPUs[0].MIGPending = "Enabled", "Enabled" }, nil},

@@ -1,5 +1,7 @@
 # $4 the fabric manager's package, $5 the driver's version, empty for that of
 # the module on disk; then further packages: those of the driver's version end in "=".
+# nvlsm has versions of its own, by date, so that none of them is the driver's
+# (kata-containers, nvidia_chroot.sh: nvlsm_2025.10.14-1); what comes is held like the others.
 manager=$4 version=$5
 shift 5
 [ -n "$version" ] || version=$(modinfo -F version nvidia)
