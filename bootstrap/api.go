@@ -93,6 +93,8 @@ type clusterSight struct {
 	release charts.State
 	// at is when it was seen: ages of pending releases count from it.
 	at time.Time
+	// untold is why the server did not give its credentials, nil where it did.
+	untold error
 }
 
 // there says whether an API answered.
@@ -109,7 +111,7 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 	defer cancel()
 	c, err := e.api.credentials(ctx)
 	if err != nil {
-		s.cluster.state.NoAPI = noAPI(err)
+		s.cluster.state.NoAPI, s.cluster.untold = noAPI(err), err
 		return
 	}
 	s.credentials = &c

@@ -105,7 +105,11 @@ func (e *Engine) noCluster(ctx context.Context, s sight) error {
 	if e.want.existing() != nil {
 		return e.want.noExistingAPI(s)
 	}
-	if _, err := e.api.credentials(ctx); err != nil {
+	err := s.cluster.untold
+	if err == nil { // it may not have been asked
+		_, err = e.api.credentials(ctx)
+	}
+	if err != nil {
 		return fmt.Errorf("asking the cluster: %w", err)
 	}
 	return errors.New("asking the cluster: " + s.cluster.state.NoAPI)
