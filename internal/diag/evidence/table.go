@@ -30,7 +30,7 @@ func table() map[string]where {
 		"data-disk-absent":               detected | unit,
 		"data-disk-hides-data":           detected | unit,
 		"data-disk-not-empty":            detected | unit,
-		"data-disk-unformatted":          detected | unit,
+		"data-disk-unformatted":          detected | unit | lab,
 		"datastore-older-than-disk":      detected | unit,
 		"datastore-other-token":          detected | unit,
 		"dcgm-unreachable":               detected | unit,
