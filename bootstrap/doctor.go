@@ -100,6 +100,7 @@ func (e *Engine) Doctor(ctx context.Context, o DoctorOptions) (DoctorResult, err
 	}
 	if failed == nil {
 		seen := doctor.Seen{Objects: p.objects, Tails: p.tails, GPUNodes: e.gpuNodes(s), Faults: faults(found)}
+		seen.SecondEngines = secondEngines(s)
 		seen.Images, seen.Hosts = e.podImages(ctx, s, p.objects)
 		seen.Unfit, seen.PluginConfigs = doctor.UnfitBy(seen.Images, seen.Hosts), e.pluginConfigs(ctx)
 		found, r.Pods = append(found, doctor.Findings(seen)...), doctor.Reasons(seen)

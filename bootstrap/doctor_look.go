@@ -3,6 +3,7 @@ package bootstrap
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,4 +75,16 @@ func halves(machines []inventory.Machine, s sight, api error) []Half {
 		second.State, second.Why = "dead", []string{api.Error()}
 	}
 	return []Half{ssh, second}
+}
+
+// secondEngines are the machines on which an engine runs beside the cluster's.
+func secondEngines(s sight) []string {
+	var out []string
+	for name, facts := range s.facts {
+		if secondEngine(facts) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }

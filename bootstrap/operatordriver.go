@@ -2,7 +2,11 @@ package bootstrap
 
 import (
 	"maps"
+	"path"
+	"slices"
 
+	"github.com/gpuctl/gpuctl/bootstrap/host"
+	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/config"
@@ -22,7 +26,7 @@ func (w wanted) operatorGroup() (group config.Group, ok bool) {
 
 // withDriver are the operator's values as far as its driver goes: one for all
 // nodes that it serves, of the set's branch where the group names none.
-func (w wanted) withDriver(want charts.Want) charts.Want {
+func (w wanted) withDriver(want charts.Want, s sight) charts.Want {
 	g, ok := w.operatorGroup()
 	if !ok {
 		return want
@@ -35,7 +39,54 @@ func (w wanted) withDriver(want charts.Want) charts.Want {
 	if g.Driver.Modules != "auto" {
 		want.DriverModules = g.Driver.Modules
 	}
+	want.ContainerdConfig = w.containerdConfig(s)
 	return want
+}
+
+// containerdConfig is k3s's own file for the operator's toolkit where a machine
+// that it serves has a second engine: on the PATH it would find that one's. What a
+// release has already stays while a machine is not seen.
+func (w wanted) containerdConfig(s sight) string {
+	for _, m := range w.machines {
+		if w.config.Group(m.Group).Driver.Mode != nvidia.ModeOperator {
+			continue
+		}
+		facts, seen := s.facts[m.Name]
+		if !seen || facts.Others.Unsure() {
+			if was := envOf(s.cluster.release.Values, "CONTAINERD_CONFIG"); was != "" {
+				return was
+			}
+			continue
+		}
+		if secondEngine(facts) {
+			dir := m.DataDir
+			if dir == "" {
+				dir = k3s.DefaultDataDir
+			}
+			return path.Join(dir, charts.K3sContainerdConfig)
+		}
+	}
+	return ""
+}
+
+// secondEngine: a container engine runs beside the cluster's.
+func secondEngine(f host.Facts) bool {
+	return slices.ContainsFunc(f.Others.Value, func(o host.Other) bool {
+		return o.Running && (o.Name == "docker" || o.Name == "containerd")
+	})
+}
+
+// envOf is a variable of the toolkit among a release's values.
+func envOf(values map[string]any, name string) string {
+	toolkit, _ := values["toolkit"].(map[string]any)
+	list, _ := toolkit["env"].([]any)
+	for _, v := range list {
+		if pair, _ := v.(map[string]any); pair["name"] == name {
+			text, _ := pair["value"].(string)
+			return text
+		}
+	}
+	return ""
 }
 
 // deployLabels keep the operator's driver and toolkit off the nodes of machines

@@ -34,7 +34,7 @@ func (w wanted) prove(m inventory.Machine, s sight, do doer) []plan.Action {
 	return []plan.Action{{
 		ID: smokeID(m.Name), Machine: m.Name, Title: fmt.Sprintf("prove %s", gpus(count)), Reason: reason,
 		Changes: []string{"a test pod takes all free GPUs for some seconds: " + w.set.Smoke.Ref()},
-		Needs:   []string{nodeID(m.Name), operatorID}, Timeout: 35 * time.Minute,
+		Needs:   []string{nodeID(m.Name), operatorID}, Timeout: charts.NodeGatesLimit + 30*time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			return w.proveNow(ctx, m, facts, count, do, say)
 		},
@@ -108,8 +108,8 @@ func (w wanted) proveNow(ctx context.Context, m inventory.Machine, facts host.Fa
 
 // proveOnce is one try; a refusal at admission is on record only where it is the last.
 func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.Machine, facts host.Facts, offers map[string]int64, do doer, say plan.Say, last bool) error {
-	if err := kube.Wait(ctx, 2*time.Second, 12*time.Minute, offered(client, m.Name, offers), say); err != nil {
-		return w.diagnosed(ctx, client, m.Name, fmt.Errorf("waiting for the GPUs to be allocatable: %w", err))
+	if err := w.gates(ctx, client, m.Name, offers, do, say); err != nil {
+		return err
 	}
 	state, err := client.Snapshot(ctx)
 	if err != nil {
@@ -124,21 +124,6 @@ func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.
 		do.smoke.add(report)
 	}
 	return err
-}
-
-// offered waits for a node's allocatable GPUs and names what the operator says meanwhile.
-func offered(client *kube.Client, node string, offers map[string]int64) kube.Condition {
-	gate := client.NodeGPUs(node, offers)
-	return func(ctx context.Context) (bool, string, error) {
-		done, reason, err := gate(ctx)
-		if done || err != nil {
-			return done, reason, err
-		}
-		if state, err := client.Snapshot(ctx); err == nil && !state.Policy.Ready() {
-			reason += "; " + state.Policy.Why()
-		}
-		return false, reason, nil
-	}
 }
 
 func smokeNode(name string, facts host.Facts, state kube.State) smoke.Node {

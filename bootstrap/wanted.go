@@ -167,7 +167,7 @@ func joinsUnproven(f host.Facts) bool {
 // facts that the set or the user overrode.
 func (w wanted) operator(s sight) (charts.Release, []string) {
 	gpu, sources := w.config.Spec.GPU, w.config.Spec.Sources
-	rel, overrides := w.set.OperatorRelease(w.withSharing(w.withDriver(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}), s), gpu.Operator.Values)
+	rel, overrides := w.set.OperatorRelease(w.withSharing(w.withDriver(charts.Want{RuntimePath: gpu.RuntimePath, Taints: w.taintKeys()}, s), s), gpu.Operator.Values)
 	if v := gpu.Operator.Version; v != "" && v != rel.Chart.Version {
 		rel.Chart.Version, rel.Chart.SHA256 = v, ""
 	}

@@ -73,8 +73,9 @@ func plainJSON(t *testing.T, v map[string]any) map[string]any {
 // modesOf are the wishes whose values are pinned.
 func modesOf() map[string]Want {
 	return map[string]Want{
-		"host":     {},
-		"operator": {OperatorDriver: true, DriverVersion: "580.173.02", DriverModules: "open"},
+		"host":       {},
+		"operator":   {OperatorDriver: true, DriverVersion: "580.173.02", DriverModules: "open"},
+		"twoengines": {OperatorDriver: true, ContainerdConfig: "/var/lib/rancher/k3s/" + K3sContainerdConfig},
 		"sharing": {ForeignNFD: true, ServiceMonitors: true, Taints: []string{"example.com/team"},
 			PluginConfigs: map[string]string{"slices": "version: v1\n"}, PluginDefault: "slices"},
 		"mig":          {MIG: "mixed", MIGReboot: true},

@@ -33,6 +33,9 @@ type Want struct {
 	DriverModules string
 	// ContainerdSocket is where an operator's toolkit finds containerd; empty is k3s's.
 	ContainerdSocket string
+	// ContainerdConfig is the file that an operator's toolkit edits; empty lets it ask
+	// the containerd on the PATH, which is Docker's where both are.
+	ContainerdConfig string
 	// ForeignNFD: node feature discovery is already in the cluster and not the operator's.
 	ForeignNFD bool
 	// MIG is "" (no node is split), "single" or "mixed".
@@ -66,6 +69,9 @@ type Value struct {
 
 // K3sContainerdSocket is where k3s's own containerd listens.
 const K3sContainerdSocket = "/run/k3s/containerd/containerd.sock"
+
+// K3sContainerdConfig is the file k3s renders for it, below its data directory.
+const K3sContainerdConfig = "agent/etc/containerd/config.toml"
 
 // OperatorTable lists the GPU Operator values that the facts demand, each with
 // its source, in a fixed order. It is pure.
@@ -108,7 +114,13 @@ func OperatorTable(w Want) []Value {
 		if socket == "" {
 			socket = K3sContainerdSocket
 		}
-		table = append(table, Value{"toolkit.env", env("CONTAINERD_SOCKET", socket), "k3s runs its own containerd (operator 26.x on k3s needs this one)", true})
+		vars := env("CONTAINERD_SOCKET", socket)
+		why := "k3s runs its own containerd (operator 26.x on k3s needs this one)"
+		if w.ContainerdConfig != "" {
+			vars = append(vars, env("CONTAINERD_CONFIG", w.ContainerdConfig)...)
+			why += "; beside another containerd the toolkit asks the wrong one for its file (nvidia-container-toolkit#982)"
+		}
+		table = append(table, Value{"toolkit.env", vars, why, true})
 		if w.DriverVersion != "" {
 			table = append(table, Value{"driver.version", w.DriverVersion, "the default branch drops Volta and older", true})
 		}

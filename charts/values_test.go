@@ -74,7 +74,7 @@ func TestOperatorValuesPerSetAndMode(t *testing.T) {
 				want.RuntimePath = set.Operator.RuntimePath
 			}
 			golden(t, name+"-"+mode+".yaml", table("gpu-operator at d73a0086a6ba", OperatorTable(want)))
-			if mode != "operator" && set.Plugin.Chart != "" {
+			if !want.OperatorDriver && set.Plugin.Chart != "" {
 				golden(t, name+"-plugin-"+mode+".yaml", table("nvidia-device-plugin v0.18.0", PluginTable(want)))
 			}
 		}

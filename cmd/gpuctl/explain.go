@@ -72,7 +72,7 @@ func explainAll(a *app) error {
 func explainOne(a *app, code string) error {
 	p, ok := diag.Lookup(diag.Code(code))
 	if !ok {
-		if found := diag.ExplainText(code); len(found) > 0 {
+		if found := diag.ExplainPasted(code); len(found) > 0 {
 			return showEntries(a, found[:1])
 		}
 		if near := diag.Nearest(code); near != "" {
@@ -91,7 +91,7 @@ func explainOne(a *app, code string) error {
 const mostLikely = 3
 
 func explainText(a *app, text string) error {
-	found := diag.ExplainText(text)
+	found := diag.ExplainPasted(text)
 	if len(found) == 0 {
 		found = diag.Alike(text, mostLikely)
 	}

@@ -21,6 +21,7 @@ func connectProblems() []Problem {
 			Symptom:   "connection refused",
 			Cause:     "the machine is still booting, sshd listens elsewhere, or the provider maps SSH to another port",
 			Fix:       []string{"read address and port in the provider's console: machines behind a NAT rarely have 22", "set machines[].port and user"},
+			Likely:    []string{"port 22: connection refused", ":22: connect: connection refused"},
 			Reference: "https://docs.vast.ai/instances/connect/networking",
 		},
 		{
@@ -29,6 +30,7 @@ func connectProblems() []Problem {
 			Symptom:   "i/o timeout, no route to host",
 			Cause:     "a firewall drops the packets, the machine is off, or it boots",
 			Fix:       []string{"is the machine running, and does a rule let TCP 22 in?", "a machine without public address: machines[].jump"},
+			Likely:    []string{"port 22: connection timed out", ":22: i/o timeout"},
 			Reference: "https://docs.hyperstack.cloud/",
 		},
 		{
@@ -87,6 +89,7 @@ func connectProblems() []Problem {
 			Symptom: "the error names a host that is not the machine",
 			Cause:   "the jump host refuses the login, or does not reach the machine",
 			Fix:     []string{"ssh JUMPHOST; from there: nc -vz MACHINE 22", "correct ssh.jump or machines[].jump; each hop may have its own user and key"},
+			Likely:  []string{"stdio forwarding failed"},
 		},
 		{
 			Code: "ssh-config-unusable", Area: "tool", Severity: Blocks,
@@ -133,7 +136,7 @@ func rootProblems() []Problem {
 			Symptom:   "sudo: a password is required",
 			Cause:     "the login user has no NOPASSWD rule and no password is configured",
 			Fix:       []string{"ssh.sudoPassword: {prompt: true}, or env or file", "or on the machine: echo 'USER ALL=(ALL) NOPASSWD:ALL' | sudo tee /etc/sudoers.d/90-USER"},
-			Match:     []string{"a password is required", "cannot sudo without a password"},
+			Match:     []string{"a terminal is required to read the password", "no tty present and no askpass", "interactive authentication is required", "[sudo] password for", "a password is required", "cannot sudo without a password"},
 			Reference: "skypilot-org/skypilot#10303",
 		},
 		{
@@ -195,6 +198,7 @@ func rootProblems() []Problem {
 			Symptom:   "everything external times out",
 			Cause:     "the network lets nothing out but the proxy",
 			Fix:       []string{"proxy: {http, https, no} in gpuctl.yaml, with the nodes' networks in no", "or mirrors: sources"},
+			Likely:    []string{"proxyconnect tcp"},
 			Reference: k3sDocs + "advanced#configuring-an-http-proxy",
 		},
 		{

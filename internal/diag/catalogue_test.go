@@ -30,7 +30,7 @@ func TestCatalogueIsWhole(t *testing.T) {
 		if !areas[p.Area] {
 			t.Errorf("%s: area %q", p.Code, p.Area)
 		}
-		for _, m := range p.Match {
+		for _, m := range append(append([]string{}, p.Match...), p.Likely...) {
 			if m == "" || m != strings.ToLower(m) {
 				t.Errorf("%s: %q is not a lower-case fragment", p.Code, m)
 			}

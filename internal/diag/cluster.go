@@ -128,7 +128,8 @@ func runtimeProblems() []Problem {
 			Symptom:   "containerd exited: exit status 1; failed to unmarshal TOML in containerd.log",
 			Cause:     "a template or drop-in repeats a table k3s writes itself, or has the syntax of the other generation",
 			Fix:       []string{"tail DATADIR/agent/containerd/containerd.log names row and column", "move config*.toml.tmpl and config*.toml.d away and restart k3s: it finds the NVIDIA runtime by itself"},
-			Match:     []string{"failed to unmarshal toml", "containerd exited: exit status", "failed to start container runtime: template"},
+			Match:     []string{"failed to load toml", "failed to unmarshal toml", "containerd exited: exit status", "failed to start container runtime: template"},
+			Likely:    []string{"duplicated tables"},
 			Reference: k3sDocs + "advanced",
 		},
 		{
@@ -199,6 +200,7 @@ func runtimeProblems() []Problem {
 			Cause:     "k3s-selinux is not installed or the selinux option is off",
 			Fix:       []string{"install container-selinux and k3s-selinux, set config.server/agent: selinux: true", "a data directory of one's own needs file contexts"},
 			Match:     []string{"selinux is enabled on this host, but"},
+			Likely:    []string{"avc: denied"},
 			Reference: k3sDocs + "advanced#selinux-support",
 		},
 		{
@@ -216,6 +218,7 @@ func runtimeProblems() []Problem {
 			Cause:      "an earlier install was interrupted and left its release pending",
 			Fix:        []string{"gpuctl apply clears it", "by hand: helm rollback, or delete the pending sh.helm.release.v1 secret"},
 			Match:      []string{"another operation (install/upgrade/rollback) is in progress"},
+			Likely:     []string{"cannot re-use a name that is still in use"},
 			Reference:  "https://helm.sh/docs/helm/helm_rollback/",
 			Unverified: true,
 		},

@@ -53,6 +53,9 @@ type Problem struct {
 	DependsOn []Code `json:"dependsOn,omitempty"`
 	// Match are lower-case fragments of error texts that identify the entry.
 	Match []string `json:"match,omitempty"`
+	// Likely are further fragments, too weak to name a failure by: they point a person
+	// who pasted a text at the entry, and classify nothing.
+	Likely []string `json:"likely,omitempty"`
 	// Reference is a URL, or repo#issue.
 	Reference string `json:"reference,omitempty"`
 	// Unverified marks an entry whose facts were not checked against a source; it never blocks.

@@ -28,6 +28,7 @@ func missingDriverProblems() []Problem {
 			Cause:     "a new kernel without a module built for it, Secure Boot, or nouveau",
 			Fix:       []string{"sudo modprobe nvidia; dmesg | tail", "dkms status; sudo dkms autoinstall; sudo apt-get install linux-headers-$(uname -r)"},
 			Match:     []string{"nvidia-smi has failed because it couldn't communicate"},
+			Likely:    []string{"modprobe: fatal: module nvidia not found"},
 			DependsOn: []Code{"nouveau-loaded", "secure-boot-unsigned", "driver-headers-missing"},
 			Reference: "lyulyul/shine-cluster#50",
 		},
@@ -50,6 +51,7 @@ func missingDriverProblems() []Problem {
 				"sudo update-initramfs -u && sudo reboot",
 			},
 			Match:     []string{"the nvidia probe routine was not called for", "nouveau, rivafb, nvidiafb or rivatv"},
+			Likely:    []string{"failed to enable msi-x"},
 			Reference: "NVIDIA/gpu-operator#974",
 		},
 		{
@@ -115,7 +117,7 @@ func loadedDriverProblems() []Problem {
 			Symptom:   "Failed to initialize NVML: Driver/library version mismatch (exit 18)",
 			Cause:     "apt or unattended-upgrades replaced the libraries, the old module is still loaded",
 			Fix:       []string{"drain the node and reboot it: sudo reboot", "if it stays after the reboot: dpkg -l | grep nvidia, and bring all packages to one version"},
-			Match:     []string{"driver/library version mismatch"},
+			Match:     []string{"api mismatch: the client has the version", "driver/library version mismatch"},
 			Reference: "NVIDIA/k8s-device-plugin#1431",
 		},
 		{
@@ -125,6 +127,7 @@ func loadedDriverProblems() []Problem {
 			Cause:     "Blackwell and Grace run only with the open modules",
 			Fix:       []string{"sudo apt-get install nvidia-driver-580-server-open && sudo reboot"},
 			Match:     []string{"requires use of the nvidia open kernel modules"},
+			Likely:    []string{"no devices were found"},
 			Reference: "NVIDIA/open-gpu-kernel-modules#872",
 		},
 		{
@@ -160,6 +163,7 @@ func loadedDriverProblems() []Problem {
 			Cause:     "large BARs off (Above 4G decoding), wrong passthrough, or firmware trouble: the provider's side",
 			Fix:       []string{"reboot once", "then report the lines of dmesg to the provider, or replace the machine"},
 			Match:     []string{"rminitadapter failed"},
+			Likely:    []string{"no devices were found"},
 			DependsOn: []Code{"driver-needs-open", "driver-needs-proprietary", "driver-too-old"},
 			Reference: "NVIDIA/open-gpu-kernel-modules#862",
 		},
@@ -177,6 +181,7 @@ func loadedDriverProblems() []Problem {
 			Symptom:    "/dev/nvidia-uvm is missing; CUDA error 999",
 			Cause:      "nothing loads nvidia-uvm on a headless machine",
 			Fix:        []string{"sudo nvidia-modprobe -u -c 0", "echo nvidia-uvm | sudo tee /etc/modules-load.d/nvidia-uvm.conf"},
+			Likely:     []string{"nvidia-uvm: no such file"},
 			Unverified: true,
 		},
 		{

@@ -54,6 +54,7 @@ func operatorDriverProblems() []Problem {
 			Symptom:   "driver-validation fails although nvidia-smi works on the machine",
 			Cause:     "/usr/bin is an absolute link or nvidia-smi lies elsewhere, operator before 26.7",
 			Fix:       []string{"operator 26.7 or later"},
+			Likely:    []string{"nvidia-smi: executable file not found", "nvidia-smi\": executable file not found"},
 			Reference: "NVIDIA/gpu-operator#1357",
 		},
 		{
@@ -121,6 +122,7 @@ func operatorDriverProblems() []Problem {
 			Symptom:   "the module loads, programs run slowly after 20 minutes; the name ends in a profile like -24C",
 			Cause:     "guests of vGPU need NVIDIA's GRID driver and a token",
 			Fix:       []string{"nvidia-smi -q | grep -i license", "the provider's GRID driver and client token in /etc/nvidia/ClientConfigToken"},
+			Likely:    []string{"license status : unlicensed"},
 			Reference: "https://docs.nvidia.com/vgpu/",
 		},
 		{

@@ -54,8 +54,24 @@ func CodeOf(err error) Code {
 // from anywhere), that of the longest fragment first, but
 // causes before what follows from them.
 func ExplainText(text string) []Problem {
-	// The kernel breaks sentences over lines, each with the module's name before it.
-	lower := strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "NVRM:", " ")), " "))
+	return ranked(text, func(p Problem) []string { return p.Match })
+}
+
+// ExplainPasted is ExplainText for what a person shows: behind the entries that a
+// text names come those it only hints at.
+func ExplainPasted(text string) []Problem {
+	out := ExplainText(text)
+	for _, p := range ranked(text, func(p Problem) []string { return p.Likely }) {
+		if !slices.ContainsFunc(out, func(have Problem) bool { return have.Code == p.Code }) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// ranked are the entries of which the text has a fragment.
+func ranked(text string, fragments func(Problem) []string) []Problem {
+	lower := plain(text)
 	type hit struct {
 		p   Problem
 		len int
@@ -63,8 +79,8 @@ func ExplainText(text string) []Problem {
 	var hits []hit
 	for _, p := range Catalogue() {
 		best := 0
-		for _, m := range p.Match {
-			if len(m) > best && strings.Contains(lower, m) {
+		for _, m := range fragments(p) {
+			if len(m) > best && contains(lower, m) {
 				best = len(m)
 			}
 		}
@@ -78,6 +94,41 @@ func ExplainText(text string) []Problem {
 		out = append(out, h.p)
 	}
 	return causesFirst(out)
+}
+
+// plain is a text in lower case and on one line. The kernel breaks sentences over
+// lines, each with the module's name before it, and writes a GPU's address into
+// the name of an Xid: "Xid (PCI:0000:41:00): 79, pid=...".
+func plain(text string) string {
+	text = strings.ToLower(strings.Join(strings.Fields(strings.ReplaceAll(text, "NVRM:", " ")), " "))
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(text, "xid (")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		address, after, whole := strings.Cut(rest, "): ")
+		b.WriteString("xid ")
+		if text = after; !whole || strings.Contains(address, " ") {
+			text = rest
+		}
+	}
+}
+
+// contains says whether a fragment stands in a text; an Xid's number stands there whole.
+func contains(text, fragment string) bool {
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	for {
+		at := strings.Index(text, fragment)
+		if at < 0 {
+			return false
+		}
+		text = text[at+len(fragment):]
+		if !strings.HasPrefix(fragment, "xid ") || text == "" || !digit(text[0]) {
+			return true
+		}
+	}
 }
 
 // causesFirst moves entries behind those among them that they follow from.

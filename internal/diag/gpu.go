@@ -74,7 +74,7 @@ func healthProblems() []Problem {
 			Symptom:   "Unable to determine the device handle; GPU is lost; has fallen off the bus (Xid 79)",
 			Cause:     "power, PCIe or hardware; the other GPUs of the machine may fail too",
 			Fix:       []string{"reboot the machine", "if it comes back: replace the machine"},
-			Match:     []string{"gpu is lost", "fallen off the bus", "unable to determine the device handle"},
+			Match:     []string{"xid 79", "gpu is lost", "fallen off the bus", "unable to determine the device handle"},
 			Reference: "NVIDIA/open-gpu-kernel-modules#387",
 		},
 		{
@@ -99,6 +99,7 @@ func healthProblems() []Problem {
 			Symptom:   "NVRM: Xid lines that call for a reset, a reboot or the provider",
 			Cause:     "hardware or firmware errors since the last boot",
 			Fix:       []string{"drain the node and reboot it", "if it comes back: replace the machine; Xid 79 and 74 belong to the provider"},
+			Match:     []string{"xid 109"},
 			Reference: "https://docs.nvidia.com/deploy/xid-errors/",
 		},
 		{
@@ -116,6 +117,7 @@ func healthProblems() []Problem {
 			Cause:     "HGX boards need nvidia-fabricmanager in exactly the driver's version",
 			Fix:       []string{"sudo apt-get install nvidia-fabricmanager-BRANCH=VERSION (the version of nvidia-smi)", "sudo systemctl enable --now nvidia-fabricmanager"},
 			Match:     []string{"system not yet initialized"},
+			Likely:    []string{"cuda_error_system_not_ready"},
 			Reference: "NVIDIA/gpu-operator#375",
 		},
 		{
@@ -142,6 +144,7 @@ func healthProblems() []Problem {
 			Symptom:   "mig.mode.current and mig.mode.pending differ",
 			Cause:     "the GPU could not be reset after the change",
 			Fix:       []string{"drain the node and reboot it"},
+			Match:     []string{"mig mode is in pending"},
 			Reference: "NVIDIA/gpu-operator#1606",
 		},
 		{

@@ -16,7 +16,7 @@ func xidProblems() []Problem {
 			Symptom:   "Xid 48 or 95; volatile uncorrectable ECC errors",
 			Cause:     "a failing cell of the GPU's memory",
 			Fix:       []string{"drain the node; sudo nvidia-smi --gpu-reset -i INDEX, in a virtual machine reboot", "if it repeats: replace the machine"},
-			Match:     []string{"xid 48", "xid 95", "double bit ecc"},
+			Match:     []string{"double bit error", "xid 48", "xid 95", "double bit ecc"},
 			Reference: xidDocs,
 		},
 		{
@@ -34,6 +34,7 @@ func xidProblems() []Problem {
 			Symptom:    "Xid 94 (contained), or Xid 63 (row remapped)",
 			Cause:      "the error was confined to the program that used the memory",
 			Fix:        []string{"restart the program; reset the GPU when it is idle"},
+			Match:      []string{"xid 63", "xid 94"},
 			Reference:  "leptonai/gpud#46",
 			Unverified: true,
 		},
@@ -43,7 +44,7 @@ func xidProblems() []Problem {
 			Symptom:    "Xid 74, or 145 and 149 with the word Fatal",
 			Cause:      "a link between GPUs or to a switch failed",
 			Fix:        []string{"nvidia-smi nvlink -e; systemctl status nvidia-fabricmanager", "reset or reboot; if it repeats, replace the machine"},
-			Match:      []string{"xid 74"},
+			Match:      []string{"xid 145", "xid 149", "xid 74"},
 			Reference:  "leptonai/gpud#1174",
 			Unverified: true,
 		},
@@ -53,7 +54,7 @@ func xidProblems() []Problem {
 			Symptom:   "Xid 119 or 120; Timeout waiting for RPC from GSP",
 			Cause:     "the firmware of the GPU hangs",
 			Fix:       []string{"reset the GPU or reboot", "if it repeats: a newer driver"},
-			Match:     []string{"xid 119", "xid 120", "rpc from gsp"},
+			Match:     []string{"waiting for rpc response from gpu", "xid 119", "xid 120"},
 			Reference: "NVIDIA/open-gpu-kernel-modules#1045",
 		},
 		{
@@ -62,7 +63,7 @@ func xidProblems() []Problem {
 			Symptom:   "Xid 154: GPU recovery action changed to GPU Reset Required, Node Reboot Required, Drain and Reset",
 			Cause:     "an earlier error the GPU does not leave by itself",
 			Fix:       []string{"do what the line says: drain, then reset the GPU or reboot"},
-			Match:     []string{"gpu recovery action changed"},
+			Match:     []string{"xid 154", "gpu recovery action changed"},
 			Reference: "NVIDIA/open-gpu-kernel-modules#1045",
 		},
 		{
@@ -71,6 +72,7 @@ func xidProblems() []Problem {
 			Symptom:   "Xid 13, 31, 43, 45, 68",
 			Cause:     "an error of the program; the GPU is well",
 			Fix:       []string{"tell the owner of the process the line names; the node may stay"},
+			Match:     []string{"xid 13", "xid 31", "xid 43", "xid 45", "xid 68"},
 			Reference: "https://github.com/NVIDIA/k8s-device-plugin#readme",
 		},
 		{
@@ -94,6 +96,7 @@ func stateProblems() []Problem {
 			Symptom:    "nvidia-smi -q -d PERFORMANCE: HW Thermal Slowdown or Power Brake is Active",
 			Cause:      "heat, or a power limit of the host",
 			Fix:        []string{"report it to the provider"},
+			Likely:     []string{"hw thermal slowdown", "hw power brake slowdown"},
 			Unverified: true,
 		},
 		{

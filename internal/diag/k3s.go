@@ -52,6 +52,8 @@ func k3sProblems() []Problem {
 				"on the server: systemctl status k3s; open TCP 6443 from the agents, or set privateAddress of the server",
 			},
 			Match:     []string{"failed to get ca certs", "failed to validate connection to cluster"},
+			Likely:    []string{":6443: i/o timeout", ":6443: connect: connection timed out"},
+			DependsOn: []Code{"token-ca-mismatch"},
 			Reference: "k3s-io/k3s#12806",
 		},
 		{

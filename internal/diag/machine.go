@@ -20,6 +20,7 @@ func systemProblems() []Problem {
 			Symptom: "process 1 is not systemd",
 			Cause:   "gpuctl installs k3s as a systemd unit",
 			Fix:     []string{"use an image with systemd (Ubuntu 22.04 or 24.04, Debian 12)"},
+			Likely:  []string{"has not been booted with systemd"},
 		},
 		{
 			Code: "os-unsupported", Area: "machine", Severity: Blocks,
@@ -50,7 +51,7 @@ func systemProblems() []Problem {
 			Symptom:   "Could not get lock /var/lib/dpkg/lock-frontend",
 			Cause:     "unattended-upgrades, apt-daily or a first-boot script",
 			Fix:       []string{"gpuctl apply waits for it; never kill dpkg or remove its lock files", "to see it: systemctl status apt-daily-upgrade unattended-upgrades"},
-			Match:     []string{"could not get lock /var/lib/dpkg", "could not get lock /var/lib/apt", "unable to acquire the dpkg frontend lock", "unable to lock directory /var/lib/apt/lists"},
+			Match:     []string{"unable to lock the administration directory", "could not get lock /var/lib/dpkg", "could not get lock /var/lib/apt", "unable to acquire the dpkg frontend lock", "unable to lock directory /var/lib/apt/lists"},
 			Reference: "cilium/packer-ci-build#315",
 		},
 		{
@@ -92,7 +93,7 @@ func systemProblems() []Problem {
 			Symptom:   "modprobe: FATAL: Module br_netfilter not found",
 			Cause:     "a minimal kernel without the extra modules",
 			Fix:       []string{"sudo apt-get install linux-modules-extra-$(uname -r)"},
-			Match:     []string{"modprobe: fatal: module overlay not found", "modprobe: fatal: module br_netfilter not found"},
+			Match:     []string{"modprobe: fatal: module vxlan not found", "modprobe: fatal: module wireguard not found", "modprobe: fatal: module overlay not found", "modprobe: fatal: module br_netfilter not found"},
 			Reference: "k3s-io/k3s#12806",
 		},
 		{

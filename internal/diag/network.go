@@ -21,6 +21,7 @@ func overlayProblems() []Problem {
 			Symptom:   "only Service and UDP traffic across nodes fails; bad udp cksum on port 8472",
 			Cause:     "TX checksum offload of vxlan packets (VMware network cards, some kernels)",
 			Fix:       []string{"ethtool -K flannel.1 tx-checksum-ip-generic off, made permanent by a udev rule", "or kubernetes.network.backend: wireguard-native or host-gw"},
+			Likely:    []string{"bad udp cksum"},
 			Reference: "flannel-io/flannel#1279",
 		},
 		{
@@ -46,6 +47,7 @@ func overlayProblems() []Problem {
 			Symptom:   "kubectl logs and exec time out, metrics are missing",
 			Cause:     "TCP 10250 is closed between the nodes, or the agent's tunnel to the server is down",
 			Fix:       []string{"open TCP 10250 between the nodes", "systemctl restart k3s-agent on the node"},
+			Likely:    []string{"error dialing backend", ":10250: i/o timeout"},
 			Reference: k3sDocs + "networking/basic-network-options",
 		},
 		{
@@ -87,6 +89,7 @@ func overlayProblems() []Problem {
 			Symptom:    "the join times out though the provider's firewall is open",
 			Cause:      "images of Oracle Cloud end the INPUT chain with REJECT icmp-host-prohibited",
 			Fix:        []string{"iptables -I INPUT -p tcp -m multiport --dports 6443,10250 -j ACCEPT; iptables -I INPUT -p udp --dport 8472 -j ACCEPT; the same for 10.42.0.0/16 and 10.43.0.0/16", "netfilter-persistent save"},
+			Likely:     []string{":6443: connect: no route to host", ":10250: connect: no route to host"},
 			Unverified: true,
 		},
 		{
@@ -105,6 +108,7 @@ func overlayProblems() []Problem {
 			Cause:      "the node's resolv.conf points to a resolver on 127.0.0.53",
 			Fix:        []string{"config.server/agent: resolv-conf: /run/systemd/resolve/resolv.conf"},
 			Match:      []string{"detected for zone \".\""},
+			Likely:     []string{"plugin/loop"},
 			Reference:  "https://coredns.io/plugins/loop/",
 			Unverified: true,
 		},
@@ -145,6 +149,7 @@ func addressProblems() []Problem {
 			Symptom:   "kubectl dials 127.0.0.1:6443",
 			Cause:     "the server's file was copied without changing its address",
 			Fix:       []string{"gpuctl kubeconfig --merge writes one that works"},
+			Likely:    []string{"the connection to the server 127.0.0.1:6443 was refused", "the connection to the server localhost:8080 was refused"},
 			Reference: k3sDocs + "cluster-access",
 		},
 		{
@@ -231,6 +236,7 @@ func addressProblems() []Problem {
 			Symptom:   "a program of one's own cannot bind 80 or 443",
 			Cause:     "k3s brings Traefik and a service load balancer",
 			Fix:       []string{"kubernetes.disable: [traefik, servicelb], gpuctl's default"},
+			Likely:    []string{":80: bind: address already in use", ":443: bind: address already in use"},
 			Reference: k3sDocs + "installation/packaged-components",
 		},
 	}

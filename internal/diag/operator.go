@@ -138,6 +138,7 @@ func operatorStateProblems() []Problem {
 			Symptom:   "OOMKilled in the pod gpu-operator",
 			Cause:     "the limit of 350Mi is too small for a cluster of many nodes",
 			Fix:       []string{"gpu.operator.values: operator.resources.limits.memory: 1Gi"},
+			Likely:    []string{"oomkilled"},
 			Reference: operatorHelp,
 		},
 		{
@@ -160,6 +161,7 @@ func operandProblems() []Problem {
 			Symptom:   "pods stand at Init:0/1 on a node",
 			Cause:     "driver or toolkit are not ready there; marker files in /run/nvidia/validations say which",
 			Fix:       []string{"kubectl -n gpu-operator logs POD -c driver-validation; the same with toolkit-validation", "on the node: ls /run/nvidia/validations; nvidia-smi"},
+			Likely:    []string{"waiting for nvidia container stack to be setup"},
 			DependsOn: []Code{"node-not-ready", "mount-not-shared", "runtime-not-configured", "driver-image-missing", "driver-not-loaded", "driver-missing", "smoke-image-pull", "validator-smi-path", "driver-modules-incomplete", "driver-device-major"},
 			Reference: operatorHelp,
 		},

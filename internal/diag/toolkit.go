@@ -64,11 +64,28 @@ func wiringProblems() []Problem {
 			Reference: "NVIDIA/gpu-operator#1109",
 		},
 		{
+			Code: "toolkit-other-containerd", Area: "toolkit", Severity: Warns,
+			Title:     "The operator's toolkit configures another containerd than the cluster's",
+			Symptom:   "CONTAINERD_SOCKET and CONTAINERD_CONFIG of its daemonset point at different engines, or the socket alone is named on a machine with Docker",
+			Cause:     "values that name k3s's socket and leave its configuration out: the toolkit asks the containerd on the PATH, Docker's, for its file and edits /etc/containerd/config.toml, which breaks Docker at its next start",
+			Fix:       []string{"gpu.operator.values: toolkit.env with both CONTAINERD_SOCKET=/run/k3s/containerd/containerd.sock and CONTAINERD_CONFIG=/var/lib/rancher/k3s/agent/etc/containerd/config.toml", "or toolkit.enabled: false with the toolkit on the machines, as gpuctl does", "compare /etc/containerd/config.toml with its package's: a nvidia table in it is not Docker's"},
+			Reference: "NVIDIA/nvidia-container-toolkit#982",
+		},
+		{
+			Code: "toolkit-writes-nowhere", Area: "toolkit", Severity: Informs,
+			Title:     "The operator's toolkit was told to write no configuration",
+			Symptom:   "CONTAINERD_CONFIG=/dev/null in its daemonset",
+			Cause:     "a workaround: k3s finds the toolkit's runtime by itself when it starts, and nothing else is edited; new toolkit settings never reach containerd",
+			Fix:       []string{"nothing while GPUs work; a toolkit on the machine and toolkit.enabled: false need no workaround"},
+			Reference: "NVIDIA/nvidia-container-toolkit#982",
+		},
+		{
 			Code: "toolkit-cni-replaced", Aliases: []string{"D5"}, Area: "toolkit", Severity: Warns,
 			Title:     "Pods lose their network after the toolkit ran",
 			Symptom:   "cni plugin not found",
 			Cause:     "a toolkit container of release 1.18 wrote its own CNI directories",
 			Fix:       []string{"toolkit.env: RUNTIME_CONFIG_SOURCE=file, or toolkit.enabled: false on k3s"},
+			Likely:    []string{"failed to find plugin \"bridge\" in path", "failed to find plugin \"flannel\" in path"},
 			Reference: "NVIDIA/nvidia-container-toolkit#1222",
 		},
 		{

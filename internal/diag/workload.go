@@ -77,6 +77,7 @@ func pendingProblems() []Problem {
 			Symptom:   "Failed pods with UnexpectedAdmissionError: no healthy devices present, after a reboot",
 			Cause:     "the kubelet starts pods before the device plugin has registered",
 			Fix:       []string{"delete the failed pods: kubectl get pods -A --field-selector status.phase=Failed; controllers make new ones"},
+			Match:     []string{"no healthy devices present"},
 			Reference: "kubernetes/kubernetes#125579",
 		},
 		{
@@ -93,6 +94,7 @@ func pendingProblems() []Problem {
 			Symptom:   "the kubelet has stopped reporting",
 			Cause:     "the machine is off or out of reach, k3s is down on it, or its network plugin has not started",
 			Fix:       []string{"gpuctl status", "on the machine: systemctl status k3s k3s-agent; journalctl -u k3s -u k3s-agent -e"},
+			Likely:    []string{"cni plugin not initialized", "kubelet stopped posting node status"},
 			DependsOn: k3sDown(),
 		},
 		{
@@ -110,6 +112,7 @@ func pendingProblems() []Problem {
 			Symptom: "SchedulingDisabled",
 			Cause:   "a drain that was not undone, a driver upgrade, or somebody's wish",
 			Fix:     []string{"gpuctl node uncordon NODE"},
+			Likely:  []string{"schedulingdisabled"},
 		},
 		{
 			Code: "node-pressure", Area: "cluster", Severity: Warns,
@@ -147,6 +150,7 @@ func trainingProblems() []Problem {
 			Symptom:   "/dev/infiniband is missing in the pod",
 			Cause:     "no RDMA device plugin gives it out",
 			Fix:       []string{"install the network operator with an RDMA shared device plugin and ask for rdma/..."},
+			Likely:    []string{"/dev/infiniband: no such file"},
 			Reference: "https://docs.nvidia.com/networking/display/kubernetes",
 		},
 		{
@@ -155,6 +159,7 @@ func trainingProblems() []Problem {
 			Symptom:   "it hangs at its start, or is slow; NCCL_DEBUG=INFO names the card",
 			Cause:     "many cards, and neither NCCL_SOCKET_IFNAME nor NCCL_IB_HCA is set",
 			Fix:       []string{"set both for the provider's network; mount its topology file where it has one"},
+			Likely:    []string{"no socket interface found"},
 			Reference: "https://docs.nvidia.com/deeplearning/nccl/user-guide/docs/env.html",
 		},
 		{
@@ -172,6 +177,7 @@ func trainingProblems() []Problem {
 			Symptom:   "NCCL's log: GDR 0",
 			Cause:     "proprietary modules without nvidia-peermem, or a kernel before 5.12",
 			Fix:       []string{"the open modules on a newer kernel (DMA-BUF), or modprobe nvidia-peermem"},
+			Likely:    []string{"gdr 0"},
 			Reference: "https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/gpu-operator-rdma.html",
 		},
 		{
@@ -180,6 +186,7 @@ func trainingProblems() []Problem {
 			Symptom:   "waiting for mofed to be installed",
 			Cause:     "rdma.useHostMofed is set and its detection fails before operator 25.10.1",
 			Fix:       []string{"a newer operator, or rdma.useHostMofed: false"},
+			Likely:    []string{"waiting for mofed"},
 			Reference: operatorNotes,
 		},
 		{
@@ -214,6 +221,7 @@ func trainingProblems() []Problem {
 			Symptom:    "the node is NotReady, its pods neither end nor start elsewhere",
 			Cause:      "nobody tells Kubernetes that the machine is gone",
 			Fix:        []string{"gpuctl node remove NAME when the machine is gone for good", "or the taint node.kubernetes.io/out-of-service"},
+			Likely:     []string{"stuck in terminating", "stuck terminating"},
 			Unverified: true,
 		},
 		{

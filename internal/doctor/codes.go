@@ -12,7 +12,7 @@ func Codes() []diag.Code {
 		"overlay-wrong-interface",
 		// operator
 		"operators-two", "operator-missing", "operator-deployment-down", "operator-not-ready", "operator-policy-error", "nfd-twice",
-		"nfd-labels-vanish", "rdma-devices-all", "toolkit-containerd-dump", "toolkit-imports-replaced", "containerd-template-by-toolkit",
+		"nfd-labels-vanish", "rdma-devices-all", "toolkit-containerd-dump", "toolkit-imports-replaced", "containerd-template-by-toolkit", "toolkit-other-containerd", "toolkit-writes-nowhere",
 		// operands
 		"operator-out-of-memory", "driver-image-missing", "operand-waits", "peermem-restart", "device-plugin-failing", "dcgm-unreachable",
 		"plugin-config-missing", "runtime-not-configured", "smoke-image-pull",

@@ -24,6 +24,8 @@ type Seen struct {
 	// GPUNodes are nodes whose machines have NVIDIA GPUs, as the machines
 	// themselves or gpuctl.yaml say. Without them nothing can be missing.
 	GPUNodes []string
+	// SecondEngines are nodes on whose machines a container engine runs beside the cluster's.
+	SecondEngines []string
 	// Faults are what machines say of broken GPUs, by node: Xid, ECC, a GPU that
 	// fell off the bus.
 	Faults map[string][]diag.Finding

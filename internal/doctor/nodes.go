@@ -80,23 +80,26 @@ func (e *exam) version(n *corev1.Node) {
 // counts: what the node has and what it gives out.
 func (e *exam) counts(n *corev1.Node) {
 	capacity, allocatable := kube.GPUResources(n.Status.Capacity), kube.GPUResources(n.Status.Allocatable)
-	total := int64(0)
+	total, offered := int64(0), int64(0)
 	for _, resource := range sorted(capacity) {
 		total += capacity[resource]
-		if allocatable[resource] < capacity[resource] {
+		offered += allocatable[resource]
+	}
+	// For some minutes a kubelet still counts what a device plugin that is gone had.
+	bare := offered == 0 && !labelled(n) && len(e.seen.Policies) > 0 && slices.Contains(e.seen.GPUNodes, n.Name)
+	for _, resource := range sorted(capacity) {
+		if allocatable[resource] < capacity[resource] && !bare {
 			e.raise("gpu-unhealthy", n.Name, "%d of %d %s are allocatable", allocatable[resource], capacity[resource], resource)
 		}
 	}
-	if total > 0 || !slices.Contains(e.seen.GPUNodes, n.Name) {
-		return
-	}
 	switch {
+	case bare:
+		e.raise("nfd-labels-missing", n.Name, "the machine has GPUs, the node no label feature.node.kubernetes.io/pci-10de.present")
+	case total > 0 || !slices.Contains(e.seen.GPUNodes, n.Name):
 	case n.Labels[labelMIGCapable] == "true" && n.Labels[labelMIGState] == "success":
 		e.raise("mig-empty", n.Name, "MIG is configured (%s) and the node offers no instance", n.Labels["nvidia.com/mig.config"])
 	case labelled(n):
 		e.raise("smoke-nothing-allocatable", n.Name, "the node has GPUs and offers none")
-	case len(e.seen.Policies) > 0:
-		e.raise("nfd-labels-missing", n.Name, "the machine has GPUs, the node no label feature.node.kubernetes.io/pci-10de.present")
 	}
 }
 

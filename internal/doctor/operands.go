@@ -23,7 +23,7 @@ func (e *exam) operands() {
 	own := e.namespaces()
 	for i := range e.seen.Pods {
 		p := &e.seen.Pods[i]
-		if !own[p.Namespace] || podreason.Ready(*p) || p.DeletionTimestamp != nil {
+		if !own[p.Namespace] || podreason.Ready(*p) || p.DeletionTimestamp != nil || e.unplacedOperator(p) {
 			continue
 		}
 		if code, why := e.operandTrouble(p); code != "" {

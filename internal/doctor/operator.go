@@ -1,12 +1,17 @@
 package doctor
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/gpuctl/gpuctl/internal/smoke/podreason"
 )
 
 // operators are the deployments of GPU Operators.
@@ -34,7 +39,7 @@ func (e *exam) operator() {
 	}
 	for _, d := range all {
 		if d.Status.AvailableReplicas == 0 {
-			e.raise("operator-deployment-down", "", "%s/%s has no pod that is ready", d.Namespace, d.Name)
+			e.raise("operator-deployment-down", "", "%s/%s has no pod that is ready%s", d.Namespace, d.Name, e.homeless(d))
 		}
 	}
 	if len(e.seen.Policies) > 1 {
@@ -53,6 +58,29 @@ func (e *exam) operator() {
 	}
 	e.discovery()
 	e.releases(all)
+}
+
+// homeless is why the scheduler has no node for a pod of a deployment, "" where it has.
+func (e *exam) homeless(d appsv1.Deployment) string {
+	for i := range e.seen.Pods {
+		p := &e.seen.Pods[i]
+		if !e.unplacedOperator(p) || p.Namespace != d.Namespace {
+			continue
+		}
+		if why := podreason.Of(*p, e.eventsOf(p)); why != "" {
+			return ": " + why
+		}
+	}
+	return ""
+}
+
+// unplacedOperator says that a pod is the operator's own and has no node: what
+// keeps it from one is told with its deployment.
+func (e *exam) unplacedOperator(p *corev1.Pod) bool {
+	return p.Spec.NodeName == "" && p.DeletionTimestamp == nil && slices.ContainsFunc(e.operators(), func(d appsv1.Deployment) bool {
+		selector, err := metav1.LabelSelectorAsSelector(d.Spec.Selector)
+		return err == nil && d.Namespace == p.Namespace && !selector.Empty() && selector.Matches(labels.Set(p.Labels))
+	})
 }
 
 // discovery: one worker of node feature discovery for the cluster, of a release that keeps its labels.
@@ -95,10 +123,7 @@ func (e *exam) releases(operators []appsv1.Deployment) {
 			case "v1.18.0":
 				e.raise("toolkit-imports-replaced", "", "%s/%s runs toolkit %s", d.Namespace, d.Name, v)
 			}
-			// NVIDIA/gpu-operator#992: works until the next reboot.
-			if config := env(c, "CONTAINERD_CONFIG"); strings.HasSuffix(config, ".tmpl") {
-				e.raise("containerd-template-by-toolkit", "", "%s/%s: CONTAINERD_CONFIG is %s", d.Namespace, d.Name, config)
-			}
+			e.toolkitTarget(d.Namespace+"/"+d.Name, env(c, "CONTAINERD_SOCKET"), env(c, "CONTAINERD_CONFIG"))
 		}
 	}
 }

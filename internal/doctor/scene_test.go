@@ -62,6 +62,7 @@ func daemonSet(namespace, name, image string, env ...corev1.EnvVar) appsv1.Daemo
 func operatorAt(namespace, version string) appsv1.Deployment {
 	d := appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "gpu-operator", Labels: map[string]string{"app.kubernetes.io/component": "gpu-operator"}}}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "nvcr.io/nvidia/gpu-operator:" + version}}
+	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "gpu-operator"}}
 	d.Status.AvailableReplicas = 1
 	return d
 }

@@ -43,7 +43,7 @@ func cases() map[string][]string {
 		"045": {"bootstrap/nvidia/cases_test.go TestNouveauHoldsThreeGPUs"},
 		"046": {"bootstrap/nvidia/nvidia_test.go TestFindings", "bootstrap/nvidia/cards_test.go TestCompare"},
 		"047": {"bootstrap/k3s/template_test.go TestTemplateFindings", "bootstrap/k3s/template_test.go TestGeneration"},
-		"049": {"bootstrap/host/cases_test.go TestTwoContainerdsOnOneMachine"},
+		"049": {"bootstrap/host/cases_test.go TestTwoContainerdsOnOneMachine", "bootstrap/operatordriver_test.go TestTheOperatorsToolkitFindsK3sContainerdCase049", "internal/doctor/doctor_test.go TestTroubles"},
 		"050": {"bootstrap/k3s/template_test.go TestTemplateFindings", "internal/doctor/doctor_test.go TestTroubles"},
 		"052": {"bootstrap/k3s/cases_test.go TestTheMachinesOwnConfigOfAList", "bootstrap/k3s/render_test.go TestListsAddUp"},
 		"053": {"bootstrap/k3s/journal_test.go TestClassify", "internal/kube/node_test.go TestNodeChanges", "internal/kube/rejected_test.go TestWhyRejected"},
