@@ -16,6 +16,8 @@ type book struct {
 	actions  []plan.Action
 	findings []diag.Finding
 	network  Network
+	// move is how far the operator's move to another version is.
+	move move
 	// out are the machines that take no part: not reached, or blocked by a finding.
 	out map[string]bool
 }
@@ -145,6 +147,7 @@ func (w wanted) cluster(b *book, s sight, do doer) {
 		b.actions = append(b.actions, w.operatorReady(s, do, proofs, returning)...)
 	}
 	b.actions = w.canary(s, b.actions)
+	w.oneFirst(b, s, do)
 }
 
 func (w wanted) anyGPU(b *book, s sight) bool {

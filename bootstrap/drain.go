@@ -105,8 +105,8 @@ func openAction(m inventory.Machine, do doer) plan.Action {
 		ID: openID(m.Name), Machine: m.Name, Title: "let work come to the node again", Reason: "it is drained for a change of its machine",
 		Changes: []string{"uncordon " + m.Name},
 		Needs: []string{
-			drainID(m.Name), nvidia.DriverID(m.Name), nvidia.RebootID(m.Name), k3s.ActionID(m.Name), nodeID(m.Name), smokeID(m.Name),
-			sharingID(m.Name), sharingProofID(m.Name),
+			drainID(m.Name), nvidia.DriverID(m.Name), nvidia.RebootID(m.Name), nvidia.ToolkitID(m.Name), k3s.ActionID(m.Name), nodeID(m.Name),
+			operandsID(m.Name), smokeID(m.Name), sharingID(m.Name), sharingProofID(m.Name),
 		},
 		Apply: func(ctx context.Context, _ plan.Say) error {
 			client, _, err := do.api.connect(ctx)

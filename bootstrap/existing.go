@@ -170,9 +170,27 @@ func (w wanted) foreignNodes(s sight) []inventory.Machine {
 		if nodeGPUs(n) == 0 || len(w.only) > 0 && !slices.Contains(w.only, n.Name) {
 			continue
 		}
-		out = append(out, inventory.Machine{Name: n.Name, Role: inventory.Agent, Group: w.existing().Group})
+		out = append(out, inventory.Machine{Name: n.Name, Role: inventory.Agent, Group: w.groupByLabels(n)})
 	}
 	return out
+}
+
+// groupByLabels is the first group whose selector fits a node, else that of all of them.
+func (w wanted) groupByLabels(n kube.Node) string {
+	for _, g := range w.config.Spec.Groups {
+		fits := len(g.Selector) > 0
+		for label, want := range g.Selector {
+			have, there := n.Labels[label]
+			if label == "nvidia.com/gpu.product" { // sharing adds to it
+				have, _, _ = strings.Cut(strings.TrimSuffix(have, "-SHARED"), "-MIG-")
+			}
+			fits = fits && there && have == want
+		}
+		if fits {
+			return g.Name
+		}
+	}
+	return w.existing().Group
 }
 
 // gpuHalf is all there is to do where no machine is named. The operator comes
@@ -199,6 +217,7 @@ func (w wanted) gpuHalf(b *book, s sight, do doer) {
 			b.actions = append(b.actions, a)
 		}
 	}
+	w.oneFirst(b, s, do)
 }
 
 // shareForeign is share for a node of which no machine is named: MIG mode is
@@ -223,7 +242,7 @@ func (w wanted) operatorFirst(b *book, s sight, do doer) []plan.Action {
 	}
 	return []plan.Action{{
 		ID: operatorReadyID, Title: "see the GPU Operator ready", Reason: reason, Barrier: true,
-		Needs: []string{operatorID}, Timeout: 30 * time.Minute,
+		Needs: []string{operatorID}, Timeout: 45 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			client, releaser, err := do.api.connect(ctx)
 			if err != nil {
@@ -234,9 +253,12 @@ func (w wanted) operatorFirst(b *book, s sight, do doer) []plan.Action {
 				return err
 			}
 			// Which nodes have GPUs is what the operator is about to find out: its own word counts.
-			return w.diagnosed(ctx, client, "", releaser.WaitOperatorReady(ctx, charts.OperatorReady{
+			if err := releaser.WaitOperatorReady(ctx, charts.OperatorReady{
 				Namespace: w.namespaceOfGate(s, state), Limits: charts.GateLimits{Policy: 20 * time.Minute},
-			}, charts.Say(say)))
+			}, charts.Say(say)); err != nil {
+				return w.diagnosed(ctx, client, "", err)
+			}
+			return w.diagnosed(ctx, client, "", kube.Wait(ctx, 2*time.Second, 15*time.Minute, settledCards(client), say))
 		},
 	}}
 }

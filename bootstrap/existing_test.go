@@ -223,3 +223,36 @@ func TestJoinTokenIsOfTheFullForm(t *testing.T) {
 		t.Errorf("nothing joins: %q, %v", got, err)
 	}
 }
+
+// TestASelectorPicksNodes: by all of its labels, past what sharing adds to the product's name.
+func TestASelectorPicksNodes(t *testing.T) {
+	w := existingOf(t, `  kubernetes: {existing: {kubeconfig: kc, group: rest}}
+  groups:
+    - {name: h100, selector: {nvidia.com/gpu.product: NVIDIA-H100-PCIe, zone: a}, sharing: {timeSlicing: 2}}
+    - {name: rest}
+`)
+	node := func(labels ...string) kube.Node {
+		n := kube.Node{Labels: map[string]string{}}
+		for i := 0; i < len(labels); i += 2 {
+			n.Labels[labels[i]] = labels[i+1]
+		}
+		return n
+	}
+	const product = "nvidia.com/gpu.product"
+	for want, nodes := range map[string][]kube.Node{
+		"h100": {node(product, "NVIDIA-H100-PCIe", "zone", "a"), node(product, "NVIDIA-H100-PCIe-SHARED", "zone", "a"), node(product, "NVIDIA-H100-PCIe-MIG-1g.10gb", "zone", "a")},
+		"rest": {node(), node(product, "NVIDIA-H100-PCIe"), node(product, "NVIDIA-H100-NVL", "zone", "a"), node(product, "NVIDIA-H100-PCIe", "zone", "b")},
+	} {
+		for _, n := range nodes {
+			if got := w.groupByLabels(n); got != want {
+				t.Errorf("%v: group %q, want %q", n.Labels, got, want)
+			}
+		}
+	}
+	s := existingSight("v1.36.1", 2)
+	n := &s.cluster.state.Nodes[1]
+	n.Labels = map[string]string{product: "NVIDIA-H100-PCIe", "zone": "a"}
+	if got := w.foreignNodes(s); len(got) != 1 || got[0].Group != "h100" {
+		t.Errorf("%+v", got)
+	}
+}

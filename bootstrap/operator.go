@@ -47,18 +47,33 @@ func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
 	if w.existing() != nil {
 		needs = nil // its servers are there
 	}
-	return []plan.Action{{
-		ID: operatorID, Title: operatorTitle(step, seen, rel), Reason: reason, Changes: operatorChanges(step, seen, rel, overrides),
+	change := plan.Action{
+		ID: operatorID, Title: operatorTitle(step, seen, rel), Reason: reason, Changes: append(operatorChanges(step, seen, rel, overrides), wayBack(seen, rel)...),
 		Needs: needs, Timeout: 20 * time.Minute,
-		Apply: func(ctx context.Context, say plan.Say) error {
-			_, releaser, err := do.api.connect(ctx)
-			if err != nil {
-				return err
-			}
-			_, err = releaser.Ensure(ctx, wish, charts.Say(say))
+	}
+	b.move = w.moveOf(b, s, step, seen, rel)
+	switch b.move {
+	case moveOne:
+		change.Changes = append(change.Changes, "the operator's pods on the nodes stay as they are until one node has proven its GPUs with the new ones")
+		change.Apply = ensure(held(wish), do)
+		return []plan.Action{change, w.moveOthers(wish, s, do)}
+	case moveRest:
+		return []plan.Action{w.moveOthers(wish, s, do)}
+	}
+	change.Apply = ensure(wish, do)
+	return []plan.Action{change}
+}
+
+// ensure brings a release to a wish.
+func ensure(wish charts.Release, do doer) func(context.Context, plan.Say) error {
+	return func(ctx context.Context, say plan.Say) error {
+		_, releaser, err := do.api.connect(ctx)
+		if err != nil {
 			return err
-		},
-	}}
+		}
+		_, err = releaser.Ensure(ctx, wish, charts.Say(say))
+		return err
+	}
 }
 
 // operatorTitle says what is done to the release.

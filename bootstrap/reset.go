@@ -68,7 +68,7 @@ func (e *Engine) replanReset(ctx context.Context, do doer, o ResetOptions, scope
 		return nil, err
 	}
 	s.facts[scope] = facts
-	if len(o.Nodes) > 0 {
+	if len(o.Nodes) > 0 || e.want.existing() != nil { // a cluster that goes on: whether the node has left shows there
 		e.observeCluster(ctx, &s)
 	}
 	actions, err := e.want.resetActions(s, do, o)

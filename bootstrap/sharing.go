@@ -221,7 +221,8 @@ func (w wanted) proveSharing(ctx context.Context, m inventory.Machine, s sight, 
 	if err != nil {
 		return err
 	}
-	report, err := smoke.Run(ctx, client.Interface(), smokeTests(m.Name, s.facts[m.Name], state), w.smokeOptions(),
+	tests := w.listedRemotely(ctx, client, smokeTests(m.Name, s.facts[m.Name], state), exporterLimit, say)
+	report, err := smoke.Run(ctx, client.Interface(), tests, w.smokeOptions(),
 		func(_, format string, args ...any) { say(format, args...) })
 	do.smoke.add(report)
 	if err != nil {

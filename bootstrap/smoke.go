@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
@@ -25,20 +24,24 @@ func smokeID(machine string) string { return machine + "/smoke" }
 
 // prove tests the GPUs of a node that has not proven those it has now.
 func (w wanted) prove(m inventory.Machine, s sight, do doer) []plan.Action {
-	facts := s.facts[m.Name]
-	count := s.gpuCount(m.Name)
-	reason := unproven(s, m, facts)
+	reason := unproven(s, m, s.facts[m.Name])
 	if reason == "" {
 		return nil
 	}
-	return []plan.Action{{
+	return []plan.Action{w.proof(m, s, reason, do)}
+}
+
+// proof is the test of a node's GPUs.
+func (w wanted) proof(m inventory.Machine, s sight, reason string, do doer) plan.Action {
+	facts, count := s.facts[m.Name], s.gpuCount(m.Name)
+	return plan.Action{
 		ID: smokeID(m.Name), Machine: m.Name, Title: fmt.Sprintf("prove %s", gpus(count)), Reason: reason,
 		Changes: []string{"a test pod takes all free GPUs for some seconds: " + w.set.Smoke.Ref()},
 		Needs:   []string{nodeID(m.Name), operatorID}, Timeout: charts.NodeGatesLimit + 30*time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			return w.proveNow(ctx, m, facts, count, do, say)
 		},
-	}}
+	}
 }
 
 // unproven says why a node's GPUs are to be tested, "" where they are not.
@@ -115,7 +118,8 @@ func (w wanted) proveOnce(ctx context.Context, client *kube.Client, m inventory.
 	if err != nil {
 		return err
 	}
-	report, err := smoke.Run(ctx, client.Interface(), smokeTests(m.Name, facts, state), w.smokeOptions(),
+	tests := w.listedRemotely(ctx, client, smokeTests(m.Name, facts, state), exporterLimit, say)
+	report, err := smoke.Run(ctx, client.Interface(), tests, w.smokeOptions(),
 		func(_, format string, args ...any) { say(format, args...) })
 	if err == nil {
 		err = settleProof(ctx, client, m.Name, report)
@@ -179,6 +183,9 @@ func (e *notProven) Error() string {
 		if n.Node == e.node && len(n.Findings) > 0 {
 			return string(n.Status) + ": " + n.Findings[0].Evidence
 		}
+		if n.Node == e.node && n.Status == smoke.Unverified {
+			return "the GPUs are unverified: neither the machine itself nor a DCGM exporter lists them"
+		}
 		if n.Node == e.node {
 			return "the GPUs are " + string(n.Status)
 		}
@@ -194,18 +201,6 @@ func (e *notProven) DiagCode() diag.Code {
 		}
 	}
 	return "smoke-not-proven"
-}
-
-// smokeLog keeps the reports of a run, one for each node.
-type smokeLog struct {
-	mu      sync.Mutex
-	reports []smoke.Report
-}
-
-func (l *smokeLog) add(r smoke.Report) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.reports = append(l.reports, r)
 }
 
 // Smoke proves GPUs again: of the named nodes, or of all that have some. Nodes
@@ -227,6 +222,7 @@ func (e *Engine) Smoke(ctx context.Context, o SmokeOptions) (SmokeResult, error)
 	if err != nil {
 		return SmokeResult{}, err
 	}
+	nodes = e.want.listedRemotely(ctx, client, nodes, 0, func(string, ...any) {})
 	report, err := smoke.Run(ctx, client.Interface(), nodes, e.want.smokeOptions(), e.tell.smoke)
 	result := smokeResult(e.settings.Inventory.Cluster, report)
 	result.Seconds = time.Since(start).Seconds()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -112,4 +113,16 @@ func runError(r plan.Report) error {
 		err = errors.Join(err, &SmokeError{Nodes: failed})
 	}
 	return err
+}
+
+// smokeLog keeps the reports of a run, one for each node.
+type smokeLog struct {
+	mu      sync.Mutex
+	reports []smoke.Report
+}
+
+func (l *smokeLog) add(r smoke.Report) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reports = append(l.reports, r)
 }

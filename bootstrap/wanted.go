@@ -205,6 +205,6 @@ func (w wanted) probe(m inventory.Machine) host.Request {
 	}
 	return host.Request{
 		DataDir: m.DataDir, Key: w.key, Device: device,
-		Files: append(nvidia.Paths(), k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside})...),
+		Files: append(append(nvidia.Paths(), nvidia.PathSource), k3s.Paths(k3s.Want{Machine: m.Name, Role: m.Role, Version: w.kubernetes(), DataDir: m.DataDir, Beside: beside})...),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"time"
 
 	"helm.sh/helm/v3/pkg/action"
@@ -38,7 +39,7 @@ func (r *Releaser) Ensure(ctx context.Context, rel Release, say Say) (Outcome, e
 	defer cancel()
 	out := Outcome{Name: rel.Name, Namespace: rel.Namespace}
 	for range maxSteps {
-		state, err := r.Observe(ctx, rel)
+		state, err := r.observed(ctx, rel, say)
 		if err != nil {
 			return out, err
 		}
@@ -67,6 +68,24 @@ func (r *Releaser) Ensure(ctx context.Context, rel Release, say Say) (Outcome, e
 		}
 	}
 	return out, fmt.Errorf("release %s/%s does not settle after %v", rel.Namespace, rel.Name, out.Steps)
+}
+
+// observed is Observe that outlives a restart of the API server.
+func (r *Releaser) observed(ctx context.Context, rel Release, say Say) (State, error) {
+	var state State
+	var refused error
+	err := wait(ctx, waitFor{what: "the records of releases", limit: 2 * time.Minute, every: r.every}, say, func(ctx context.Context) (bool, string, error) {
+		s, err := r.Observe(ctx, rel)
+		if away := (*url.Error)(nil); errors.As(err, &away) {
+			return false, "", err
+		}
+		state, refused = s, err
+		return true, "", nil
+	})
+	if refused != nil {
+		return State{}, refused
+	}
+	return state, err
 }
 
 // take does one step.

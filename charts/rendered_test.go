@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.yaml.in/yaml/v3"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
 	"helm.sh/helm/v3/pkg/chartutil"
@@ -136,8 +137,12 @@ func TestValuesMarkedRenderedAre(t *testing.T) {
 func TestClusterPolicyFitsItsType(t *testing.T) {
 	schema := clusterPolicySchema(t)
 	c := upstream(t, "gpu-operator")
+	tables := map[string][]Value{"held": append(OperatorTable(Want{}), Value{Path: "daemonsets.updateStrategy", Value: onDelete})}
 	for mode, want := range modesOf() {
-		objects, err := decodeAll([]byte(rendered(t, c, OperatorTable(want))))
+		tables[mode] = OperatorTable(want)
+	}
+	for mode, values := range tables {
+		objects, err := decodeAll([]byte(rendered(t, c, values)))
 		if err != nil {
 			t.Fatalf("%s: %v", mode, err)
 		}
@@ -148,6 +153,11 @@ func TestClusterPolicyFitsItsType(t *testing.T) {
 		for _, why := range misfits(schema, objects[i].Object, "") {
 			t.Errorf("%s: %s", mode, why)
 		}
+		text, err := yaml.Marshal(objects[i].Object)
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden(t, filepath.Join("..", "rendered", mode+".yaml"), "# The ClusterPolicy that gpu-operator at d73a0086a6ba makes of gpuctl's values.\n"+string(text))
 	}
 	broken := map[string]any{"spec": map[string]any{
 		"driver": map[string]any{"enabled": "yes", "verzion": "1"}, "mig": map[string]any{"strategy": "both"}, "daemonsets": []any{},

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gpuctl/gpuctl/e2e/lab/gpu"
 	"github.com/gpuctl/gpuctl/e2e/lab/machine"
 	"github.com/gpuctl/gpuctl/e2e/scene"
 )
@@ -26,10 +27,13 @@ func TestFullExisting(t *testing.T) {
 	s.Must(0, "apply", "-f", theirs)
 	asGenerated(t, s.Scene, generated)
 
-	s.existing(t, map[string]any{
-		"groups":     []map[string]any{{"name": "shared", "sharing": map[string]any{"timeSlicing": 2}}},
-		"kubernetes": map[string]any{"existing": map[string]any{"kubeconfig": "kc/config", "group": "shared"}},
-	})
+	// Two versions that nobody tested together meet only by force.
+	s.existing(t, map[string]any{"gpu": map[string]any{"operator": map[string]any{"version": gpu.NextOperator}}})
+	mentions(t, "an untested pair", s.Must(exitFindings, "apply", "-f", theirs).Stderr, "version-pair-untested", "with GPU Operator "+gpu.NextOperator)
+
+	s.existing(t, map[string]any{"groups": []map[string]any{{
+		"name": "shared", "selector": map[string]any{"nvidia.com/gpu.product": "NVIDIA-H100-PCIe"}, "sharing": map[string]any{"timeSlicing": 2},
+	}}})
 	mentions(t, "the plan", s.Must(0, "plan", "-v", "-f", theirs).Stdout, "nvidia/"+generated, "change the values of GPU Operator",
 		`devicePlugin.config.name: (absent) -> "gpuctl-sharing"`, "nvidia.com/gpu 2 -> 4")
 	s.Must(0, "apply", "-f", theirs)
@@ -46,7 +50,7 @@ func TestFullExisting(t *testing.T) {
 
 	s.Server("k3s kubectl -n nvidia delete secrets -l owner=helm")
 	s.existing(t, nil)
-	mentions(t, "the plan", s.Must(0, "plan", "-f", theirs).Stdout, "operator-not-helm", "nothing to do")
+	mentions(t, "the plan", s.Must(0, "plan", "-v", "-f", theirs).Stdout, "operator-not-helm", "nothing to do")
 	s.Must(0, "smoke", "-f", theirs)
 	unchanged(t, s.Scene)
 	oneOperator(t, s.Scene)

@@ -50,7 +50,7 @@ func TestFullExistingKubeconfig(t *testing.T) {
 
 	const generated = "gpu-operator-1737000001"
 	asGenerated(t, s.Scene, generated)
-	r := s.Must(0, "plan", "-f", theirs)
+	r := s.Must(0, "plan", "-v", "-f", theirs)
 	mentions(t, "the plan", r.Stdout, "gpu-operator/"+generated, "is kept with its values", "nothing to do")
 	unchanged(t, s.Scene)
 

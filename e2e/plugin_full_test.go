@@ -22,7 +22,16 @@ func TestFullStandAlonePlugin(t *testing.T) {
 		Spec:    map[string]any{"gpu": map[string]any{"operator": map[string]any{"enabled": false}}},
 	})
 	s.Must(0, "apply", "--yes")
-	proven(t, s, map[string]int{m[0].Name: 0, m[1].Name: 2})
+	var got status
+	s.Decode(s.Must(0, "status", "-o", "json"), &got)
+	for _, n := range got.Nodes {
+		if with := n.Name == m[1].Name; !n.Ready || n.Proven != with || with != (n.GPUs == 2) {
+			t.Errorf("status of %s: %+v; want two proven GPUs on %s alone", n.Name, n, m[1].Name)
+		}
+	}
+	if len(got.Nodes) != 2 || got.Operator != "absent" {
+		t.Errorf("status: %+v", got)
+	}
 	var pods struct {
 		Items []struct {
 			Metadata struct{ Namespace, Name string }

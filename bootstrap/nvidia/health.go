@@ -102,7 +102,7 @@ func (c *check) toolkit() {
 	if t.OperatorCopy && c.want.Mode != ModeOperator {
 		c.raise(CodeOperatorCopy, "k3s would run %s", t.Runtime)
 	}
-	if v := upstream(c.want.Toolkit.Version); v != "" && t.Version != "" && compare(t.Version, v) > 0 {
+	if v := upstream(c.want.Toolkit.Version); v != "" && t.Version != "" && compare(t.Version, v) > 0 && !ours(c.seen) {
 		c.raise(CodeToolkitNewer, "%s is installed, the set has %s", t.Version, v)
 	}
 	if s := c.seen.Packages.Value.NVIDIASources; len(s) > 1 {

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -92,7 +93,7 @@ func toolkitAction(want Want, reason string, on remote.Runner) plan.Action {
 	t := want.Toolkit
 	version := upstream(t.Version)
 	return plan.Action{
-		ID:      want.Machine + "/toolkit",
+		ID:      ToolkitID(want.Machine),
 		Machine: want.Machine,
 		Title:   "install NVIDIA Container Toolkit " + t.Version,
 		Reason:  reason,
@@ -127,8 +128,10 @@ func pending(want Want, seen host.Facts) string {
 		return "NVIDIA Container Toolkit is absent"
 	case compare(t.Value.Version, version) < 0:
 		return "version is " + t.Value.Version
+	case compare(t.Value.Version, version) > 0 && ours(seen):
+		return "version is " + t.Value.Version + ", newer than wanted"
 	case compare(t.Value.Version, version) > 0:
-		return "" // a newer one stays, see CodeToolkitNewer
+		return "" // a newer one of somebody else's stays, see CodeToolkitNewer
 	}
 	held := map[string]bool{}
 	for _, h := range seen.Packages.Value.Held {
@@ -140,6 +143,26 @@ func pending(want Want, seen host.Facts) string {
 		}
 	}
 	return ""
+}
+
+// ToolkitID is the action that installs the Container Toolkit on a machine.
+func ToolkitID(machine string) string { return machine + "/toolkit" }
+
+// ToolkitMoves says from which version to which a toolkit that serves already is
+// to change; both are "" where it stays, and where none is there.
+func ToolkitMoves(want Want, seen host.Facts) (from, to string) {
+	to = upstream(want.Toolkit.Version)
+	if from = seen.Toolkit.Value.Version; from == "" || compare(from, to) == 0 || pending(want, seen) == "" {
+		return "", ""
+	}
+	return from, to
+}
+
+// ours says whether the toolkit's packages came by gpuctl: from its repository, and held.
+// Such a toolkit goes back to an older version too, when the set does.
+func ours(seen host.Facts) bool {
+	_, from := seen.Files.Value[PathSource]
+	return from && slices.Contains(seen.Packages.Value.Held, Packages()[0])
 }
 
 func pinned(version string) []string {

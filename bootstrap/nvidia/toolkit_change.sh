@@ -10,8 +10,9 @@ fresh() {
     apt_get update
   fi
 }
+# The versions are exact: a set that is gone back to has older ones.
 # shellcheck disable=SC2086
-put() { apt_get install -y --no-install-recommends --allow-change-held-packages $packages; }
+put() { apt_get install -y --no-install-recommends --allow-change-held-packages --allow-downgrades $packages; }
 listed() {
   for p; do
     apt-cache madison "$p" | cut -d '|' -f 2 | grep -qxF " $pin " || {

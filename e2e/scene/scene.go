@@ -112,6 +112,15 @@ func H100(n int) []byte {
 	return data
 }
 
+// A100 is a machine's GPUs for machine.Spec: n healthy cards.
+func A100(n int) []byte {
+	data, err := json.Marshal(gpu.A100(n))
+	if err != nil {
+		panic(err) // a plain struct
+	}
+	return data
+}
+
 // Exec runs a script as root in a machine, past gpuctl and SSH, and returns what
 // it printed without the space around it.
 func (s *Scene) Exec(m *machine.Machine, script string) string {

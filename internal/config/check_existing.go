@@ -11,6 +11,9 @@ import (
 // refuses what only a cluster of gpuctl's own could follow: nothing is ignored silently.
 func (k checker) existing(s *Spec) {
 	e := s.Kubernetes.Existing
+	for i, g := range s.Groups {
+		k.selector(s, g, fmt.Sprintf("spec.groups[%d].selector", i))
+	}
 	if e == nil {
 		return
 	}
@@ -33,6 +36,42 @@ func (k checker) existing(s *Spec) {
 			k.problem("spec.kubernetes."+only, "belongs to the servers, and those of an existing cluster are not gpuctl's")
 		}
 	}
+}
+
+// selector checks by which labels a group picks nodes. Labels that sharing itself
+// changes would let a node go as soon as it is shared.
+func (k checker) selector(s *Spec, g Group, field string) {
+	if len(g.Selector) == 0 {
+		return
+	}
+	if e := s.Kubernetes.Existing; e == nil || e.Kubeconfig == "" || len(s.Machines) > 0 || s.MachinesFrom != nil {
+		k.problem(field, "picks nodes of a cluster that is known by kubernetes.existing.kubeconfig alone; machines of the file name their group")
+	}
+	key := regexp.MustCompile(`^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$`)
+	for label, value := range g.Selector {
+		at := join(field, label)
+		switch {
+		case !key.MatchString(label):
+			k.problem(at, "%q is no key of a label", label)
+		case !labelValue().MatchString(value):
+			k.problem(at, "%q is no value of a label", value)
+		case changedBySharing(label):
+			k.problem(at, "%s changes with the sharing of the node; nvidia.com/gpu.product, which may be used, is compared without what sharing adds to it", label)
+		}
+	}
+}
+
+func changedBySharing(label string) bool {
+	name, nvidia := strings.CutPrefix(label, "nvidia.com/")
+	if !nvidia {
+		return false
+	}
+	for _, prefix := range []string{"mig", "gpu.count", "gpu.memory", "gpu.multiprocessors", "gpu.replicas", "gpu.sharing-strategy", "gpu.slices", "gpu.engines", "device-plugin.config", "gpu.deploy"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // joinExisting checks what machines need to join.

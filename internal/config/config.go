@@ -151,6 +151,8 @@ type Group struct {
 	Driver Driver `yaml:"driver,omitempty"`
 	// Sharing splits GPUs between pods.
 	Sharing *Sharing `yaml:"sharing,omitempty"`
+	// Selector picks nodes of an existing cluster by their labels, all of which must be as said; the first group that fits has the node, before existing.group.
+	Selector map[string]string `yaml:"selector,omitempty"`
 	// Labels are put on the nodes, those that have joined already too; one that is taken out of the file leaves the nodes.
 	Labels map[string]string `yaml:"labels,omitempty"`
 	// Taints are put on the nodes, "key=value:NoSchedule" or PreferNoSchedule; the GPU Operator and the smoke test tolerate them.

@@ -159,7 +159,7 @@ func healthProblems() []Problem {
 			Code: "toolkit-newer", Area: "toolkit", Severity: Informs,
 			Title:   "The Container Toolkit is newer than the set's",
 			Symptom: "nvidia-ctk --version is above the pinned version",
-			Cause:   "the machine's image brought it",
+			Cause:   "the machine's image brought it; one that gpuctl put there goes back with the set",
 			Fix:     []string{"nothing; to get the set's version: sudo apt-get remove nvidia-container-toolkit-base and gpuctl apply"},
 		},
 		{

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -117,5 +118,8 @@ func IsNoAPI(err error) bool {
 	}
 	var transport *url.Error
 	var network net.Error
-	return errors.As(err, &transport) || errors.As(err, &network)
+	// An answer that breaks off: client-go's "unexpected error when reading response
+	// body. Please retry." (rest/request.go).
+	cut := errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF)
+	return cut || errors.As(err, &transport) || errors.As(err, &network)
 }

@@ -8,7 +8,8 @@ import (
 
 // Count is step 1 of the ladder: as many GPUs on the bus as the driver has, as
 // many allocatable (times the units of a shared GPU). A count that is Unknown is
-// not compared, and then the step is Unverified at best.
+// not compared, and then the step is Unverified at best; of a Remote node nobody can
+// count the bus.
 func Count(n Node) (Status, *Finding) {
 	known := n.Host != nil
 	perGPU := max(n.Units, 1)
@@ -19,7 +20,7 @@ func Count(n Node) (Status, *Finding) {
 		return Failed, &Finding{CodeCount, fmt.Sprintf("%d with a driver, %d allocatable, want %d", len(n.Host), n.Allocatable, len(n.Host)*perGPU)}
 	case n.Allocatable == 0:
 		return Failed, &Finding{CodeNoAllocatable, "the node offers no " + string(n.resource())}
-	case !known || n.PCI == Unknown:
+	case !known || n.PCI == Unknown && !n.Remote:
 		return Unverified, nil
 	}
 	return Passed, nil

@@ -144,6 +144,8 @@ func TestCount(t *testing.T) {
 		{"slices are not cards", Node{Host: host(migA, "MIG-4"), PCI: 1, Allocatable: 2}, Passed},
 		{"no bus", Node{Host: host(uuidA), PCI: Unknown, Allocatable: 1}, Unverified},
 		{"machine unreachable", Node{PCI: Unknown, Allocatable: 1}, Unverified},
+		{"known by the cluster alone", Node{Host: host(uuidA), PCI: Unknown, Remote: true, Allocatable: 1}, Passed},
+		{"and nobody lists its GPUs", Node{PCI: Unknown, Remote: true, Allocatable: 1}, Unverified},
 		{"nothing offered", Node{PCI: Unknown}, Failed},
 	}
 	for _, tt := range tests {

@@ -29,6 +29,9 @@ type Node struct {
 	Host []GPU
 	// PCI is the number of NVIDIA display controllers on the PCI bus, or Unknown.
 	PCI int
+	// Remote: the node is known by the cluster alone. Host is then what the cluster's own
+	// exporter says that the driver lists, and the bus cannot be counted.
+	Remote bool
 	// Resource is what pods ask for; empty means nvidia.com/gpu.
 	Resource string
 	// Allocatable is how much of it the node offers; Requested is what pods that have not ended ask of it.

@@ -18,7 +18,8 @@ import (
 const Plugin = "0.18.0"
 
 // Charts returns a directory with gpu-operator-<Operator>.tgz, the chart of the
-// operator's module with its NFD chart inside, changed as edits says, and with
+// operator's module with its NFD chart inside, changed as edits says, the same as
+// <NextOperator>, and with
 // nvidia-device-plugin-<Plugin>.tgz, that of the plugin's module as it is.
 func Charts(ctx context.Context, c recipe.Cache) (string, error) {
 	src, err := source()
@@ -29,23 +30,26 @@ func Charts(ctx context.Context, c recipe.Cache) (string, error) {
 	return c.Get(ctx, recipe.Recipe{
 		Name:   "nvidia-charts",
 		Inputs: []string{filepath.Join(operator, "go.mod"), filepath.Join(plugin, "go.mod"), filepath.Join(src, "lab/gpu/charts.go")},
-		Salt:   Operator + pluginVersion,
+		Salt:   Operator + NextOperator + pluginVersion + nextPluginVersion,
 		Build: func(ctx context.Context, out string) error {
 			module, err := moduleDir(ctx, operator, operatorModule)
 			if err != nil {
 				return err
 			}
-			data, err := packChart(os.DirFS(filepath.Join(module, "deployments/gpu-operator")), "gpu-operator", edits())
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(out, "gpu-operator-"+Operator+".tgz"), data, 0o644); err != nil {
-				return err
+			for version, plugin := range map[string]string{Operator: pluginVersion, NextOperator: nextPluginVersion} {
+				data, err := packChart(os.DirFS(filepath.Join(module, "deployments/gpu-operator")), "gpu-operator", edits(version, plugin))
+				if err != nil {
+					return err
+				}
+				if err := os.WriteFile(filepath.Join(out, "gpu-operator-"+version+".tgz"), data, 0o644); err != nil {
+					return err
+				}
 			}
 			if module, err = moduleDir(ctx, plugin, pluginModule); err != nil {
 				return err
 			}
-			if data, err = packChart(os.DirFS(filepath.Join(module, "deployments/helm/nvidia-device-plugin")), "nvidia-device-plugin", nil); err != nil {
+			data, err := packChart(os.DirFS(filepath.Join(module, "deployments/helm/nvidia-device-plugin")), "nvidia-device-plugin", nil)
+			if err != nil {
 				return err
 			}
 			return os.WriteFile(filepath.Join(out, "nvidia-device-plugin-"+Plugin+".tgz"), data, 0o644)
@@ -62,15 +66,15 @@ type edit struct{ file, from, to string }
 // (https://docs.nvidia.com/datacenter/cloud-native/gpu-operator/latest/cdi.html);
 // the commit still has the one of v25.3, by which only pods with the runtime
 // class get their GPUs.
-func edits() []edit {
+func edits(version, plugin string) []edit {
 	return []edit{
-		{"Chart.yaml", "version: v1.0.0-devel\n", "version: " + Operator + "\n"},
-		{"Chart.yaml", "appVersion: \"devel-ubi8\"\n", "appVersion: \"" + Operator + "\"\n"},
+		{"Chart.yaml", "version: v1.0.0-devel\n", "version: " + version + "\n"},
+		{"Chart.yaml", "appVersion: \"devel-ubi8\"\n", "appVersion: \"" + version + "\"\n"},
 		{"values.yaml", "cdi:\n  enabled: false\n", "cdi:\n  enabled: true\n"},
 		{"values.yaml", "devicePlugin:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: v0.17.4\n",
-			"devicePlugin:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: " + pluginVersion + "\n"},
+			"devicePlugin:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: " + plugin + "\n"},
 		{"values.yaml", "gfd:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: v0.17.4\n",
-			"gfd:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: " + pluginVersion + "\n"},
+			"gfd:\n  enabled: true\n  repository: nvcr.io/nvidia\n  image: k8s-device-plugin\n  version: " + plugin + "\n"},
 		{"templates/clusterpolicy.yaml", "    {{- if .Values.devicePlugin.env }}\n    env: {{ toYaml .Values.devicePlugin.env | nindent 6 }}\n    {{- end }}\n",
 			"    {{- if or .Values.cdi.enabled .Values.devicePlugin.env }}\n    env:\n" +
 				"      {{- if .Values.cdi.enabled }}\n" +

@@ -29,9 +29,13 @@ const (
 	// Operator is the version of the chart and of the operator's images. The
 	// commit it is built from comes before the release of v25.10.
 	Operator = "v25.10.1-lab.1"
+	// NextOperator is the same content under a newer version, and its device plugin
+	// too, so that a move to another set can be seen.
+	NextOperator = "v25.10.2-lab.1"
 
-	pluginVersion = "v0.18.0"
-	nfdVersion    = "v0.17.3"
+	pluginVersion     = "v0.18.0"
+	nextPluginVersion = "v0.18.1-lab"
+	nfdVersion        = "v0.17.3"
 )
 
 // H100 is a healthy machine with n H100 PCIe cards.

@@ -24,7 +24,7 @@ func TestEveryFunctionOfTheHeaderIsThere(t *testing.T) {
 func chart(t *testing.T) fstest.MapFS {
 	t.Helper()
 	files := fstest.MapFS{}
-	for _, e := range edits() {
+	for _, e := range edits(Operator, pluginVersion) {
 		f := files[e.file]
 		if f == nil {
 			f = &fstest.MapFile{}
@@ -36,7 +36,7 @@ func chart(t *testing.T) fstest.MapFS {
 }
 
 func TestChartIsEdited(t *testing.T) {
-	data, err := packChart(chart(t), "gpu-operator", edits())
+	data, err := packChart(chart(t), "gpu-operator", edits(Operator, pluginVersion))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestChartIsEdited(t *testing.T) {
 func TestChartThatChangedUpstreamIsRefused(t *testing.T) {
 	files := chart(t)
 	files["values.yaml"].Data = nil
-	if _, err := packChart(files, "gpu-operator", edits()); err == nil || !strings.Contains(err.Error(), "0 places match") {
+	if _, err := packChart(files, "gpu-operator", edits(Operator, pluginVersion)); err == nil || !strings.Contains(err.Error(), "0 places match") {
 		t.Errorf("err = %v, want one that names the edit", err)
 	}
 }

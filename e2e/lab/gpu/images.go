@@ -139,17 +139,25 @@ done
 `
 )
 
+// both are one image under two tags.
+func both(name string, tags ...string) []string {
+	for i := range tags {
+		tags[i] = name + tags[i]
+	}
+	return tags
+}
+
 func specs() []spec {
 	const nvidia = "nvcr.io/nvidia/"
 	gpuEnv := []string{"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=compute,utility"}
 	lyingEnv := append(slices.Clone(gpuEnv), "PATH=/lying:"+path)
 	return []spec{
-		{name: "gpu-operator", refs: []string{nvidia + "gpu-operator:" + Operator}, base: true, user: "65534",
+		{name: "gpu-operator", refs: both(nvidia+"gpu-operator:", Operator, NextOperator), base: true, user: "65534",
 			env: []string{"NVIDIA_VISIBLE_DEVICES=void"}, entrypoint: []string{"/usr/bin/gpu-operator"}, files: operatorFiles()},
-		{name: "gpu-operator-validator", refs: []string{nvidia + "cloud-native/gpu-operator-validator:" + Operator}, base: true,
+		{name: "gpu-operator-validator", refs: both(nvidia+"cloud-native/gpu-operator-validator:", Operator, NextOperator), base: true,
 			env:        []string{"NVIDIA_DISABLE_REQUIRE=true", "NVIDIA_VISIBLE_DEVICES=void", "NVIDIA_DRIVER_CAPABILITIES=utility,compute"},
 			entrypoint: []string{"/bin/bash"}, files: validatorFiles()},
-		{name: "k8s-device-plugin", refs: []string{nvidia + "k8s-device-plugin:" + pluginVersion}, base: true,
+		{name: "k8s-device-plugin", refs: both(nvidia+"k8s-device-plugin:", pluginVersion, nextPluginVersion), base: true,
 			env: []string{"NVIDIA_VISIBLE_DEVICES=all", "NVIDIA_DRIVER_CAPABILITIES=utility"}, entrypoint: []string{"nvidia-device-plugin"},
 			files: pluginFiles()},
 		{name: "node-feature-discovery", refs: []string{"registry.k8s.io/nfd/node-feature-discovery:" + nfdVersion}, user: "65534:65534",

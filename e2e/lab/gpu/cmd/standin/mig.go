@@ -27,10 +27,13 @@ const (
 )
 
 // operands are what holds GPUs of a node; they pause by their deploy labels, as
-// NVIDIA's MIG manager makes them (mig-parted, deployments/container).
+// NVIDIA's MIG manager makes them (mig-parted, deployments/container). The
+// validator stays, and is made to run once more afterwards.
 func operands() []string {
-	return []string{"device-plugin", "gpu-feature-discovery", "dcgm-exporter", "operator-validator"}
+	return []string{"device-plugin", "gpu-feature-discovery", "dcgm-exporter"}
 }
+
+const validator = "nvidia-operator-validator"
 
 // entry is one of a configuration of mig-parted, version v1.
 type entry struct {
@@ -94,7 +97,7 @@ func settle(node, config string, labels map[string]string) (string, error) {
 	}
 	out, err := exec.Command("nsenter", "-t", "1", "-m", "-u", "/usr/lib/lab/gpu-boot", "mig-cut", string(text)).CombinedOutput()
 	if labels, again := labelsOf(node); again == nil {
-		err = errors.Join(err, resume(node, labels))
+		err = errors.Join(err, resume(node, labels), validateAgain(node))
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
@@ -189,33 +192,52 @@ func pause(node string, labels map[string]string) error {
 	if err := setLabels(node, set); err != nil {
 		return err
 	}
-	apps := []string{"nvidia-device-plugin-daemonset", "gpu-feature-discovery", "nvidia-dcgm-exporter", "nvidia-operator-validator"}
-	path := "/api/v1/namespaces/" + os.Getenv("DEFAULT_GPU_CLIENTS_NAMESPACE") + "/pods?fieldSelector=spec.nodeName%3D" + node
+	apps := []string{"nvidia-device-plugin-daemonset", "gpu-feature-discovery", "nvidia-dcgm-exporter"}
 	for range 120 {
-		data, _, err := call(http.MethodGet, path, "application/json", nil)
+		pods, err := podsOf(node)
 		if err != nil {
 			return err
 		}
-		var list struct {
-			Items []struct {
-				Metadata struct{ Labels map[string]string }
-			}
-		}
-		if err := json.Unmarshal(data, &list); err != nil {
-			return err
-		}
-		left := 0
-		for _, p := range list.Items {
-			if slices.Contains(apps, p.Metadata.Labels["app"]) {
-				left++
-			}
-		}
-		if left == 0 {
+		if !slices.ContainsFunc(pods, func(p pod) bool { return slices.Contains(apps, p.Metadata.Labels["app"]) }) {
 			return nil
 		}
 		time.Sleep(time.Second)
 	}
 	return errors.New("operands that hold GPUs do not leave the node")
+}
+
+// pod is what is read of one.
+type pod struct {
+	Metadata struct {
+		Name   string
+		Labels map[string]string
+	}
+}
+
+func namespace() string {
+	return "/api/v1/namespaces/" + os.Getenv("DEFAULT_GPU_CLIENTS_NAMESPACE") + "/pods"
+}
+
+func podsOf(node string) ([]pod, error) {
+	data, _, err := call(http.MethodGet, namespace()+"?fieldSelector=spec.nodeName%3D"+node, "application/json", nil)
+	if err != nil {
+		return nil, err
+	}
+	var list struct{ Items []pod }
+	err = json.Unmarshal(data, &list)
+	return list.Items, err
+}
+
+// validateAgain takes the validator's pod away, whose successor runs all validations.
+func validateAgain(node string) error {
+	pods, err := podsOf(node)
+	for _, p := range pods {
+		if p.Metadata.Labels["app"] == validator {
+			_, _, gone := call(http.MethodDelete, namespace()+"/"+p.Metadata.Name, "application/json", nil)
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
 }
 
 func resume(node string, labels map[string]string) error {
