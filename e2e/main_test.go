@@ -22,6 +22,9 @@ var stage *scene.Stage
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
+	if code, is := rents(); is {
+		return code
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), openLimit)
 	defer cancel()
 	var err error

@@ -98,3 +98,6 @@ func (s *Scene) SetFile(change func(set map[string]any)) string {
 	}
 	return own
 }
+
+// OnServer says which machine is the server, for a gpuctl.yaml that Write did not write.
+func (s *Scene) OnServer(m *machine.Machine) { s.server = m }
