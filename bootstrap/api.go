@@ -44,6 +44,12 @@ func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
 	if err != nil {
 		return c, err
 	}
+	if why := a.engine.want.otherCluster(c); why != "" {
+		return k3s.Credentials{}, a.engine.want.refused(why)
+	}
+	if err := a.engine.keepID(c.ClusterID); err != nil {
+		return k3s.Credentials{}, err
+	}
 	a.engine.settings.Secret(c.AgentToken)
 	a.engine.settings.Secret(c.ServerToken)
 	a.known = &c
@@ -112,6 +118,10 @@ func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 	c, err := e.api.credentials(ctx)
 	if err != nil {
 		s.cluster.state.NoAPI, s.cluster.untold = noAPI(err), err
+		var blocked *BlockedError
+		if errors.As(err, &blocked) {
+			s.other = blocked.Findings[0].Evidence
+		}
 		return
 	}
 	s.credentials = &c

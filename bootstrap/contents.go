@@ -28,9 +28,13 @@ type book struct {
 func (w wanted) contents(s sight, do doer) book {
 	b := book{network: w.network(s), out: map[string]bool{}}
 	b.findings = append(host.CrossFindings(w.named(s)), w.unlisted(s.cluster.state)...)
+	b.findings = append(b.findings, leaving(s.cluster.state)...)
 	between := pairFindings(s.pairs, s.exposed, w.machines)
 	b.findings = append(b.findings, untold(b.network.findings, between)...)
 	b.findings = append(b.findings, between...)
+	if s.other != "" {
+		b.findings = append(b.findings, diag.Found("cluster-other", w.server().Name, s.other))
+	}
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
 	}
@@ -47,6 +51,7 @@ func (w wanted) contents(s sight, do doer) book {
 		b.actions = nil
 		return b
 	}
+	b.actions = append(b.actions, w.keepKnownHosts(s, do)...)
 	w.cluster(&b, s, do)
 	return b
 }

@@ -26,6 +26,8 @@ type CostResult struct {
 	Spent float64    `json:"spent"`
 	// Machines are those of gpuctl.yaml, then nodes that it does not list.
 	Machines []MachineCost `json:"machines"`
+	// Notes say why utilisation is not known somewhere.
+	Notes []string `json:"notes,omitempty"`
 }
 
 // MachineCost is one machine.
@@ -40,6 +42,9 @@ type MachineCost struct {
 	// Allocatable and InUse count what pods can ask for and what they have asked for.
 	Allocatable int64 `json:"allocatable"`
 	InUse       int64 `json:"inUse"`
+	// Utilisation is how busy its GPUs are now, in percent, their mean; nil where the
+	// DCGM exporter does not tell.
+	Utilisation *int `json:"utilisation,omitempty"`
 	// Idle: it has GPUs and no pod has asked for any.
 	Idle bool `json:"idle"`
 	// IdleSince is when the last pod with GPUs ended there; nil where the API does
@@ -79,7 +84,13 @@ func (e *Engine) Cost(ctx context.Context, now time.Time) (CostResult, error) {
 	if err != nil {
 		return CostResult{}, fmt.Errorf("looking for pods that have ended: %w", err)
 	}
-	return e.want.cost(e.nodeViews(s), s.cluster.state, ends, now), nil
+	r := e.want.cost(e.nodeViews(s), s.cluster.state, ends, now)
+	loads, notes := e.loadsByNode(ctx, s)
+	for i := range r.Machines {
+		r.Machines[i].Utilisation = mean(loads[r.Machines[i].Name])
+	}
+	r.Notes = notes
+	return r, nil
 }
 
 // cost is a pure function.

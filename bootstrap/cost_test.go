@@ -41,3 +41,16 @@ func TestCostAddsUpWhatIsPaidAndWhatIsIdle(t *testing.T) {
 		}
 	}
 }
+
+func TestMeanUtilisation(t *testing.T) {
+	loads := map[string]load{"GPU-1": {percent: 97}, "GPU-2": {percent: 0}, "GPU-3": {percent: -1}}
+	if got := mean(loads); got == nil || *got != 49 {
+		t.Errorf("%v of 97, 0 and one that does not tell", got)
+	}
+	if got := mean(map[string]load{"GPU-3": {percent: -1}}); got != nil {
+		t.Errorf("%d of one that does not tell", *got)
+	}
+	if got := mean(nil); got != nil {
+		t.Errorf("%d of none", *got)
+	}
+}

@@ -49,6 +49,11 @@ type Settings struct {
 	Outside dialFunc
 	// ChartCache is a directory for chart archives; empty keeps none.
 	ChartCache string
+	// ClusterID is the cluster's id as this computer knows it, empty before the first
+	// contact; FreshID is the one that a new cluster gets, empty for none; KeepID
+	// remembers the one in force.
+	ClusterID, FreshID string
+	KeepID             func(id string) error
 	// Force lets versions meet that no tested set has together.
 	Force bool
 }
@@ -85,7 +90,7 @@ func New(s Settings) (*Engine, error) {
 	s.Secret(s.Key)
 	e := &Engine{
 		settings: s, tell: narrator{s.Sink},
-		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner, only: s.Nodes, force: s.Force},
+		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner, only: s.Nodes, force: s.Force, pinned: s.ClusterID, fresh: s.FreshID},
 		fleet: newFleet(machines, s.Dial, s.Sink),
 	}
 	e.fleet.setEnv(downloadEnv(s.Config.Spec.Proxy))
@@ -194,6 +199,12 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 		}
 		defer release()
 		ctx = held
+		// From here on this is the cluster, whatever the name stood for before.
+		id := e.want.clusterID(s)
+		if err := e.keepID(id); err != nil {
+			return result, err
+		}
+		e.want.pinned = id
 	}
 	e.tell.plan(b.actions)
 	run := plan.Executor{

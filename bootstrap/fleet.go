@@ -83,6 +83,20 @@ func (f *fleet) traffic() map[string]Traffic {
 	return all
 }
 
+// hostKeys are the keys that the machines showed, as lines of known_hosts; a
+// connection that does not tell is left out.
+func (f *fleet) hostKeys() map[string]string {
+	all := map[string]string{}
+	for name, m := range f.members {
+		m.mu.Lock()
+		if h, ok := m.host.(interface{ KnownHost() string }); ok && h.KnownHost() != "" {
+			all[name] = h.KnownHost()
+		}
+		m.mu.Unlock()
+	}
+	return all
+}
+
 // connect returns the machine's connection.
 func (m *member) connect(ctx context.Context) (remote.Host, error) {
 	m.mu.Lock()

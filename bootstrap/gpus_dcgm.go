@@ -24,8 +24,18 @@ type load struct {
 	pods []string
 }
 
-// loads asks the exporters of all nodes; a cluster without them tells nothing.
+// loads is what the exporters say of all GPUs, by UUID.
 func (e *Engine) loads(ctx context.Context, s sight) (map[string]load, []string) {
+	byNode, notes := e.loadsByNode(ctx, s)
+	all := map[string]load{}
+	for _, loads := range byNode {
+		maps.Copy(all, loads)
+	}
+	return all, notes
+}
+
+// loadsByNode asks the exporters of all nodes; a cluster without them tells nothing.
+func (e *Engine) loadsByNode(ctx context.Context, s sight) (map[string]map[string]load, []string) {
 	if !s.cluster.there() {
 		return nil, nil
 	}
@@ -37,15 +47,30 @@ func (e *Engine) loads(ctx context.Context, s sight) (map[string]load, []string)
 	if err != nil {
 		return nil, []string{"utilisation is not known: " + err.Error()}
 	}
-	all := map[string]load{}
-	for _, text := range texts {
-		maps.Copy(all, parseDCGM(text))
+	all := map[string]map[string]load{}
+	for node, text := range texts {
+		all[node] = parseDCGM(text)
 	}
 	var notes []string
 	for _, node := range slices.Sorted(maps.Keys(missing)) {
 		notes = append(notes, "the DCGM exporter of "+node+" did not answer ("+firstOf(missing[node])+"): utilisation is not known there")
 	}
 	return all, notes
+}
+
+// mean is the utilisation of a node's GPUs in percent, nil where none tells.
+func mean(loads map[string]load) *int {
+	sum, n := 0, 0
+	for _, l := range loads {
+		if l.percent >= 0 {
+			sum, n = sum+l.percent, n+1
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	percent := (sum + n/2) / n
+	return &percent
 }
 
 func firstOf(text string) string {

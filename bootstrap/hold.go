@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode"
 
@@ -113,7 +114,8 @@ func (h hold) take(ctx context.Context) (_ context.Context, release func(), err 
 // over. first is told how the first try came out.
 func (h hold) keep(ctx, work context.Context, cancel context.CancelCauseFunc, first chan<- error) {
 	var once sync.Once
-	tell := func(err error) { once.Do(func() { first <- err }) }
+	var told atomic.Bool
+	tell := func(err error) { once.Do(func() { told.Store(true); first <- err }) }
 	for {
 		err := h.once(ctx, work, func() { tell(nil) })
 		var held *HeldError
@@ -126,6 +128,10 @@ func (h hold) keep(ctx, work context.Context, cancel context.CancelCauseFunc, fi
 		case errors.As(err, &held):
 			tell(held)
 			cancel(held)
+			return
+		case errors.As(err, &connect) && !told.Load():
+			// Connecting has its own patience, and nothing has begun yet.
+			tell(fmt.Errorf("%s, which keeps the cluster's lock: %w", h.name, connect))
 			return
 		case err != nil && !errors.As(err, &cut) && !errors.As(err, &connect):
 			// Nothing keeps two runs apart then, as nothing did before there was a lock.

@@ -166,13 +166,18 @@ func (e *Engine) onNodes(ctx context.Context, s sight, b book, confirm func(cont
 			return result, errors.Join(err, stopped)
 		}
 	}
+	ctx, release, err := e.lock(ctx)
+	if err != nil {
+		return result, errors.Join(err, stopped)
+	}
+	defer release()
 	e.tell.plan(b.actions)
 	run := plan.Executor{Consents: consents(b.actions), Observer: e.tell, Replan: replan}.Run(ctx, b.actions)
 	result.Outcomes, result.Changed = outcomes(run), run.Changed()
 	e.observeCluster(ctx, &s)
 	result.Nodes = e.nodeViews(s)
 	result.Traffic, result.Seconds = e.fleet.traffic(), time.Since(start).Seconds()
-	return result, errors.Join(run.Err(), stopped)
+	return result, errors.Join(run.Err(), stopped, lockLost(ctx))
 }
 
 // nodePlan is the plan of a change to some nodes, with the machines that were looked at.

@@ -33,7 +33,7 @@ func engineOf(t *testing.T, dial Dialer, names []string, objects ...runtime.Obje
 	off := false
 	w.config.Spec.GPU.Operator.Enabled = &off
 	e, err := New(Settings{
-		Config: w.config, Set: w.set, Inventory: w.config.Inventory(), Dial: dial, Key: "key", Owner: "me",
+		Config: w.config, Set: w.set, Inventory: w.config.Inventory(), Dial: keepsLock(names[0], dial), Key: "key", Owner: "me",
 		Sink: event.SinkFunc(func(event.Event) {}),
 	})
 	if err != nil {

@@ -74,6 +74,9 @@ func (e *Engine) RemoveNodes(ctx context.Context, o RemoveOptions) (RemoveResult
 	if err != nil {
 		return result, err
 	}
+	if err := e.want.notOurs(s, o.Nodes); err != nil {
+		return result, err
+	}
 	do := e.doer()
 	b, reached := book{out: map[string]bool{}}, s
 	reached.unreached = nil // a machine that is not reached is judged below

@@ -33,6 +33,9 @@ func (e *Engine) ReplaceNode(ctx context.Context, o ReplaceOptions) (ApplyResult
 	if err := s.unreached[o.Node]; err != nil {
 		return ApplyResult{}, fmt.Errorf("%s: %w", o.Node, err)
 	}
+	if err := e.want.notOurs(s, []string{o.Node}); err != nil {
+		return ApplyResult{}, err
+	}
 	client, _, err := e.api.connect(ctx)
 	if err != nil {
 		return ApplyResult{}, err

@@ -32,6 +32,10 @@ type sight struct {
 	// pairs are the ways between machines, where they were probed.
 	pairs   []Pair
 	exposed []Exposed
+	// hostKeys are lines of known_hosts, by machine.
+	hostKeys map[string]string
+	// other is why the server is that of another cluster; empty where it is ours.
+	other string
 }
 
 // observe looks at all machines at once, then at the cluster. Machines that are
@@ -55,6 +59,7 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 		})
 	}
 	_ = group.Wait() // every failure stands in unreached
+	s.hostKeys = e.fleet.hostKeys()
 	if ctx.Err() != nil {
 		// What had not been reached by then is the reason that the time ran out.
 		return s, errors.Join(context.Cause(ctx), e.stopped(s, book{}))

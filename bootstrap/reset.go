@@ -30,6 +30,9 @@ func (e *Engine) Reset(ctx context.Context, o ResetOptions) (ApplyResult, error)
 	if err != nil {
 		return ApplyResult{}, err
 	}
+	if err := e.want.notOurs(s, e.want.namesOr(o.Nodes)); err != nil {
+		return ApplyResult{}, err
+	}
 	do := e.doer()
 	actions, err := e.want.resetActions(s, do, o)
 	if err != nil {

@@ -134,6 +134,8 @@ type NodeView struct {
 	ProvenAt *time.Time `json:"provenAt,omitempty"`
 	// Unlisted: the node is in the cluster and not in gpuctl.yaml.
 	Unlisted bool `json:"unlisted,omitempty"`
+	// SpotNotice is when its provider said that it takes the machine away, RFC 3339.
+	SpotNotice string `json:"spotNotice,omitempty"`
 }
 
 // StatusResult is the living cluster.

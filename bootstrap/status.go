@@ -40,7 +40,7 @@ func (e *Engine) Status(ctx context.Context) (StatusResult, error) {
 		return r, e.noCluster(ctx, s)
 	}
 	s.facts = e.unlabelled(ctx, s.cluster.state)
-	r.Nodes, r.Findings = e.nodeViews(s), append(e.want.unlisted(s.cluster.state), unhealthy(s.cluster.state)...)
+	r.Nodes, r.Findings = e.nodeViews(s), slices.Concat(e.want.unlisted(s.cluster.state), unhealthy(s.cluster.state), leaving(s.cluster.state))
 	for _, m := range e.want.machines {
 		if _, joined := s.cluster.state.Node(m.Name); !joined {
 			r.Missing = append(r.Missing, m.Name)
@@ -142,6 +142,7 @@ func (e *Engine) nodeViews(s sight) []NodeView {
 			at := proof.Time
 			v.Proven, v.ProvenAt = true, &at
 		}
+		v.SpotNotice = n.Annotations[spotNotice]
 		_, listed := e.settings.Inventory.Find(n.Name)
 		v.Unlisted = !listed
 		out = append(out, v)

@@ -31,6 +31,8 @@ type wanted struct {
 	token, apiVersion string
 	// only are names of nodes to which an existing cluster's work is limited; none means all.
 	only []string
+	// pinned is the cluster's id as this computer knows it, fresh the one for a new cluster.
+	pinned, fresh string
 	// force lets versions meet that were not tested together.
 	force bool
 }
@@ -76,7 +78,7 @@ func (w wanted) host(m inventory.Machine, s sight, net Network) host.Want {
 	}
 	return host.Want{
 		Machine: m.Name, Role: m.Role, Kubernetes: w.kubernetes(), DataDir: m.DataDir,
-		Disk: diskOf(m), Open: w.opening(m, net),
+		Disk: diskOf(m), Open: w.opening(m, net), Spot: w.spot(m),
 		Modules: modules, GPU: len(nvidia.GPUs(s.facts[m.Name])) > 0, Key: w.key,
 	}
 }
@@ -118,7 +120,7 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	spec, proxy := w.config.Spec.Kubernetes, w.config.Spec.Proxy
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
-		Machine: m.Name, Role: m.Role, Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
+		Machine: m.Name, Role: m.Role, ClusterID: w.clusterID(s), Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
 		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m, spec.TLSSANs), Chosen: net.chosen(m), Mount: mountOf(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},

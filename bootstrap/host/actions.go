@@ -19,7 +19,7 @@ var kernelScript string
 
 // Plan says what is pending on a machine's operating system. It is pure; on is
 // only used by Apply. IDs are "<machine>/host-kernel", "<machine>/host-holds",
-// DiskID and FirewallID.
+// DiskID, FirewallID and SpotID.
 func Plan(want Want, seen Facts, on remote.Runner) []plan.Action {
 	var actions []plan.Action
 	if a, ok := diskAction(want, seen, on); ok {
@@ -32,6 +32,9 @@ func Plan(want Want, seen Facts, on remote.Runner) []plan.Action {
 		actions = append(actions, a)
 	}
 	if a, ok := holdsAction(want, seen, on); ok {
+		actions = append(actions, a)
+	}
+	if a, ok := spotAction(want, seen, on); ok {
 		actions = append(actions, a)
 	}
 	return actions

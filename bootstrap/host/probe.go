@@ -33,6 +33,8 @@ func DefaultFiles() []string {
 		PathUnattended,
 		PathZoneNodes,
 		PathZonePods,
+		PathSpotScript,
+		PathSpotUnit,
 	}
 }
 

@@ -20,6 +20,8 @@ type Want struct {
 	Disk *Disk
 	// Open is what the machine's own firewall shall let in; nil leaves it alone.
 	Open *Open
+	// Spot says how a machine learns that it is taken away; nil means that nobody watches.
+	Spot *Spot
 	// Modules are the kernel modules that the pod network needs beside
 	// overlay and br_netfilter: "vxlan" or "wireguard".
 	Modules []string

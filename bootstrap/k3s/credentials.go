@@ -21,6 +21,11 @@ type Credentials struct {
 	Kubeconfig []byte
 	// AgentToken and ServerToken are in the full form K10<hash of the CA>::user:secret.
 	AgentToken, ServerToken string
+	// ClusterID is whose server this is; empty on one that does not say it. No secret.
+	ClusterID string
+	// KnownHosts are the host keys of the cluster's machines as lines of known_hosts, with
+	// the machine's name as comment; empty where none were kept. No secret.
+	KnownHosts []byte
 }
 
 // String keeps the secrets out of logs.
@@ -64,6 +69,7 @@ func parseCredentials(out []byte, mark string) (Credentials, error) {
 	c := Credentials{
 		Kubeconfig: parts["kubeconfig"], AgentToken: string(parts["agent-token"]), ServerToken: string(parts["server-token"]),
 	}
+	c.ClusterID, c.KnownHosts = clusterID(parts["cluster"]), withEnd(parts["known-hosts"])
 	if _, complete := parts["end"]; !complete || len(c.Kubeconfig) == 0 {
 		return Credentials{}, errors.New("reading cluster credentials: the answer is not complete")
 	}

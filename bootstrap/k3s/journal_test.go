@@ -71,6 +71,14 @@ func TestParseCredentials(t *testing.T) {
 	if string(c.Kubeconfig) != "apiVersion: v1\nkind: Config" || c.AgentToken != agent || secretOf(c.AgentToken) != "with:colon" || c.String() != "********" {
 		t.Errorf("got %q %q", c.Kubeconfig, c.AgentToken)
 	}
+	if c.ClusterID != "" || c.KnownHosts != nil {
+		t.Errorf("an old server says it is %q and knows %q", c.ClusterID, c.KnownHosts)
+	}
+	more := "M cluster\nabcdefgh2345\n\nM known-hosts\na ssh-ed25519 AAAA a\n\nM end\n"
+	c, err = parseCredentials([]byte(strings.Replace(out, "M end\n", more, 1)), "M")
+	if err != nil || c.ClusterID != "abcdefgh2345" || string(c.KnownHosts) != "a ssh-ed25519 AAAA a\n" {
+		t.Errorf("%v: %q, %q", err, c.ClusterID, c.KnownHosts)
+	}
 	for _, bad := range []string{"", out[:len(out)-6], strings.Replace(out, "K10", "X10", 1)} {
 		if _, err := parseCredentials([]byte(bad), "M"); err == nil {
 			t.Errorf("accepted %q", bad)

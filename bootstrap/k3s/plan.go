@@ -188,6 +188,9 @@ func Findings(w Want, s Seen) []diag.Finding {
 	if !w.Server() {
 		other = "k3s"
 	}
+	if s.Foreign(w.ClusterID) {
+		found("cluster-other", "%s names another cluster than %s", ClusterFile, w.ClusterID)
+	}
 	_, ours := s.Files[OwnConfig]
 	if _, there := s.Units[other]; there {
 		found("k3s-other-role", "%s.service is installed, the machine is to be %s %s", other, article(w), w.Role)

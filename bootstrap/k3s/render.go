@@ -36,6 +36,9 @@ func Files(w Want) []File {
 		{BinDir + "/k3s-killall.sh", "0755", killallScript(w), false},
 		{uninstallPath(w), "0755", uninstallScript(w), false},
 	}
+	if w.ClusterID != "" {
+		files = append(files, File{ClusterFile, "0644", w.ClusterID + "\n", false})
+	}
 	return append(files, w.Beside...)
 }
 

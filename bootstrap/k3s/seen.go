@@ -41,7 +41,7 @@ type Seen struct {
 
 // Paths are the files whose state Plan and ResetPlan need; the probe must ask for them.
 func Paths(w Want) []string {
-	paths := []string{RegistriesFile, UserConfig, tokenFile(w), AgentTokenFile}
+	paths := []string{RegistriesFile, UserConfig, tokenFile(w), AgentTokenFile, ClusterFile}
 	// What an installation that was cut off leaves, or one of another tool's.
 	paths = append(paths, stagedPath(w), stagedPath(w)+".part", w.Data()+"/server", w.Data()+"/agent", w.Data()+"/data")
 	for _, f := range Files(w) {

@@ -53,6 +53,8 @@ type Want struct {
 	// Machine is the name in plans; NodeName the name in Kubernetes (the same unless said).
 	Machine, NodeName string
 	Role              inventory.Role
+	// ClusterID tells this cluster from all others; empty lays no ClusterFile.
+	ClusterID string
 	// Version is a release tag: "v1.36.3+k3s1".
 	Version string
 	// SHA256 of the binary for this machine's architecture, in hex; empty when the set does not know the version.

@@ -27,6 +27,8 @@ type Info struct {
 	Fingerprint, KeyType string
 	// FirstSeen is true where the key was unknown and has just been accepted.
 	FirstSeen bool
+	// KnownHost is the line of known_hosts for the key that the machine showed; empty for a certificate.
+	KnownHost string
 }
 
 // Conn is a connection to one machine. It is safe for concurrent use.
@@ -77,6 +79,9 @@ func newConn(client *ssh.Client, opts *Options, info Info, stats *counters, trac
 
 // Info returns what the login learned.
 func (c *Conn) Info() Info { return c.info }
+
+// KnownHost is the line of known_hosts for the key that the machine showed.
+func (c *Conn) KnownHost() string { return c.info.KnownHost }
 
 // Stats returns what this connection has cost so far.
 func (c *Conn) Stats() Stats { return c.stats.snapshot() }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/skeema/knownhosts"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
@@ -54,6 +55,9 @@ func (l *login) run(ctx context.Context, transport net.Conn) (*Conn, error) {
 	info := Info{
 		Host: l.target.name(), User: l.s.user, Address: l.address, FirstSeen: l.policy.firstSeen,
 		Fingerprint: ssh.FingerprintSHA256(l.policy.seen), KeyType: l.policy.seen.Type(),
+	}
+	if _, certificate := l.policy.seen.(*ssh.Certificate); !certificate {
+		info.KnownHost = knownhosts.Line([]string{l.policy.name}, l.policy.seen)
 	}
 	if info.FirstSeen && l.d.opts.OnNewHostKey != nil {
 		l.d.opts.OnNewHostKey(info)

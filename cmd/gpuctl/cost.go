@@ -29,7 +29,8 @@ have GPUs that no pod has asked for, and since when as far as the API still show
 it: a pod that has ended is deleted sooner or later. Where it does not, cost counts
 from when it first saw the machine idle, so run it now and then.
 
-Whether pods that have GPUs also use them is not looked at. With spec.provider it says
+Where NVIDIA's DCGM exporter runs (the GPU Operator brings it), it also shows how busy
+the GPUs are: a pod may hold GPUs and not use them. With spec.provider it says
 what really ends the bill there: powering off saves nothing at several of them.`,
 		Example: "  gpuctl cost\n  gpuctl cost --idle-for 30m -o json",
 		Args:    wants(cobra.NoArgs),
@@ -102,13 +103,17 @@ func (s *session) firstSeen(r *bootstrap.CostResult, now time.Time) error {
 
 func (s *session) costText(out io.Writer, v costView, now time.Time) error {
 	w := &writer{w: out}
-	rows := [][]string{{"MACHINE", "ROLE", "GROUP", "PER HOUR", "GPUS", "IN USE", "IDLE"}}
+	rows := [][]string{{"MACHINE", "ROLE", "GROUP", "PER HOUR", "GPUS", "IN USE", "BUSY", "IDLE"}}
 	for _, m := range v.Machines {
 		price := "-"
 		if m.Hourly != nil {
 			price = money(*m.Hourly)
 		}
-		rows = append(rows, []string{m.Name, m.Role, dash(m.Group), price, fmt.Sprint(m.Allocatable), fmt.Sprint(m.InUse), idleText(m, now)})
+		busy := "-"
+		if m.Utilisation != nil {
+			busy = fmt.Sprintf("%d%%", *m.Utilisation)
+		}
+		rows = append(rows, []string{m.Name, m.Role, dash(m.Group), price, fmt.Sprint(m.Allocatable), fmt.Sprint(m.InUse), busy, idleText(m, now)})
 	}
 	w.do(ui.Table(w, rows))
 	w.gap()
@@ -120,6 +125,9 @@ func (s *session) costText(out io.Writer, v costView, now time.Time) error {
 	}
 	if len(v.Unpriced) > 0 {
 		w.linef("without a price: %d machines; give their groups an hourly", len(v.Unpriced))
+	}
+	for _, n := range v.Notes {
+		w.linef("%s", ui.Clean(n))
 	}
 	if v.Stop != nil {
 		w.linef("what ends the bill there: %s", v.Stop.Ends)

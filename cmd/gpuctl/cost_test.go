@@ -13,19 +13,19 @@ import (
 )
 
 func TestCostRemembersWhenAMachineWasFirstSeenIdle(t *testing.T) {
-	price := 4.0
+	price, percent := 4.0, 37
 	ended := time.Now().Add(-45 * time.Minute)
 	f := func() *fakeEngine {
 		return &fakeEngine{cost: func(context.Context, time.Time) (bootstrap.CostResult, error) {
 			return bootstrap.CostResult{Cluster: "lab", PerHour: 12, IdlePerHour: 8, IdleShare: 8.0 / 12, Machines: []bootstrap.MachineCost{
-				{Name: "busy", Role: "agent", Hourly: &price, Joined: true, Allocatable: 8, InUse: 8},
+				{Name: "busy", Role: "agent", Hourly: &price, Joined: true, Allocatable: 8, InUse: 8, Utilisation: &percent},
 				{Name: "known", Role: "agent", Hourly: &price, Joined: true, Allocatable: 8, Idle: true, IdleSince: &ended},
 				{Name: "seen", Role: "agent", Hourly: &price, Joined: true, Allocatable: 8, Idle: true},
 			}}, nil
 		}}
 	}
 	got := runWith(t, f(), "", "cost")
-	for _, want := range []string{"12.00 per hour, 8.00 of it (67%)", "for 45m", "since unknown, first seen "} {
+	for _, want := range []string{"12.00 per hour, 8.00 of it (67%)", "37%", "for 45m", "since unknown, first seen "} {
 		if got.code != 0 || !strings.Contains(got.out, want) {
 			t.Errorf("exit code %d: %q is missing in:\n%s", got.code, want, got.out)
 		}

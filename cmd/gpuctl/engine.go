@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -41,6 +42,8 @@ type Engine interface {
 	Status(context.Context) (bootstrap.StatusResult, error)
 	// Kubeconfig is the administrator's kubeconfig.
 	Kubeconfig(context.Context) ([]byte, error)
+	// Trust asks the server for the cluster's id, the host keys of its machines and the kubeconfig.
+	Trust(context.Context) (bootstrap.TrustResult, error)
 	// Tunnel forwards a local port to the API until ctx ends.
 	Tunnel(ctx context.Context, l net.Listener, context string, ready func(kubeconfig []byte) error) error
 	// Reset takes nodes or the whole cluster apart.
@@ -97,10 +100,15 @@ func newEngine(d engineDeps) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	id, err := d.State.ClusterID()
+	if err != nil {
+		return nil, err
+	}
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
 		Secret: d.Secret, Read: d.Ask.read, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
 		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept, Force: d.Force,
+		ClusterID: id, FreshID: strings.ToLower(rand.Text()), KeepID: d.State.KeepClusterID,
 	})
 	if err != nil {
 		return nil, &usageError{err}

@@ -31,7 +31,8 @@ type fakeEngine struct {
 	closed     bool
 	gpus       func(context.Context) (bootstrap.GPUsResult, error)
 	fakeNodes
-	cost func(context.Context, time.Time) (bootstrap.CostResult, error)
+	trust func(context.Context) (bootstrap.TrustResult, error)
+	cost  func(context.Context, time.Time) (bootstrap.CostResult, error)
 }
 
 func (f *fakeEngine) unexpected(what string) error {
@@ -106,6 +107,13 @@ func (f *fakeEngine) SSH(ctx context.Context, m string, c []string, s bootstrap.
 		return 0, f.unexpected("SSH")
 	}
 	return f.ssh(ctx, m, c, s)
+}
+
+func (f *fakeEngine) Trust(ctx context.Context) (bootstrap.TrustResult, error) {
+	if f.trust == nil {
+		return bootstrap.TrustResult{}, f.unexpected("Trust")
+	}
+	return f.trust(ctx)
 }
 
 func (f *fakeEngine) Cost(ctx context.Context, now time.Time) (bootstrap.CostResult, error) {

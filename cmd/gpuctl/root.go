@@ -31,7 +31,7 @@ going to do, and can be run again at any time: what is right already stays.`,
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkFlags() }
 	root.AddCommand(
 		newInit(a), newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
-		newNode(a), newGPU(a), newProvision(a), newScale(a), newCost(a), newKubeconfig(a), newSSH(a), newReset(a),
+		newNode(a), newGPU(a), newProvision(a), newScale(a), newCost(a), newKubeconfig(a), newTrust(a), newSSH(a), newReset(a),
 		newExplain(a), newSchema(a), newVersion(a), newDocs(a),
 	)
 	return root

@@ -46,17 +46,21 @@ names them before it asks. The variable is kept in gpuctl.yaml.`,
 			if c.group = args[0]; c.to < 0 || c.to > 1024 {
 				return usagef("say how many machines: --to 0 to --to 1024")
 			}
-			ctx := cmd.Context()
-			if err := a.withSession(ctx, need{verb: "scale", lock: true, record: true, retryFor: briefly}, c.run); err != nil || !c.grown {
-				return err
-			}
-			return a.withSession(ctx, need{verb: "apply", lock: true, record: true, retryFor: patience},
-				func(ctx context.Context, s *session) error { return runApply(ctx, s, applyOptions{}) })
+			return a.withSession(cmd.Context(), need{verb: "scale", lock: true, record: true, retryFor: briefly, then: c.join}, c.run)
 		},
 	}
 	cmd.Flags().IntVar(&c.to, "to", -1, "the `number` of machines")
 	c.drain.add(cmd)
 	return cmd
+}
+
+// join makes nodes of the machines that came.
+func (c *scaling) join() (need, func(context.Context, *session) error) {
+	if !c.grown {
+		return need{}, nil
+	}
+	return need{verb: "apply", record: true, retryFor: patience},
+		func(ctx context.Context, s *session) error { return runApply(ctx, s, applyOptions{}) }
 }
 
 // scaleResult is what became of a group.

@@ -44,6 +44,9 @@ type need struct {
 	retryFor time.Duration
 	// edit changes the file, under the lock and before the machines are taken from it; may be nil.
 	edit func(*session) error
+	// then is a second run under the same lock, with file and machines read again, after
+	// a first that went well; no function to run means none. It may be nil.
+	then func() (need, func(context.Context, *session) error)
 }
 
 // withSession opens what the command needs, runs it and closes everything.
@@ -75,7 +78,17 @@ func (a *app) withSession(ctx context.Context, n need, do func(context.Context, 
 			return err
 		}
 	}
-	return s.run(ctx, n, do)
+	if err := s.run(ctx, n, do); err != nil || n.then == nil {
+		return err
+	}
+	next, do := n.then()
+	if do == nil {
+		return nil
+	}
+	if err := s.load(ctx); err != nil {
+		return err
+	}
+	return s.run(ctx, next, do)
 }
 
 // run makes the record, the printer and the engine around do.

@@ -75,7 +75,7 @@ func (f *Farm) answer(machine int, c command) (string, uint32) {
 		}
 		return out, 0
 	case machine == 0 && strings.Contains(c.script, "k3s.yaml"):
-		return f.scene.credentials(c, f.api.kubeconfig), 0
+		return f.scene.credentials(c, f.api.kubeconfig, f.knownHosts()), 0
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -157,4 +157,13 @@ func (f *Farm) forward(nc ssh.NewChannel) {
 	}()
 	_, _ = io.Copy(ch, target)
 	_ = ch.Close()
+}
+
+// knownHosts are the host keys of all machines, with their names.
+func (f *Farm) knownHosts() string {
+	var b strings.Builder
+	for i, port := range f.Ports {
+		fmt.Fprintf(&b, "[127.0.0.1]:%d %s %s\n", port, strings.TrimSpace(f.HostKey), machineName(i))
+	}
+	return b.String()
 }

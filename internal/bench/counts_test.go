@@ -13,7 +13,7 @@ import (
 // What a run without changes may cost a machine.
 const (
 	maxCommands  = 2
-	maxBytesUp   = 20 << 10 // login 2.7 KB, probe, the way to root
+	maxBytesUp   = 21 << 10 // login 2.7 KB, probe, the way to root
 	maxBytesDown = 16 << 10
 	maxServerUp  = 40 << 10 // also the credentials, and the API through it
 )

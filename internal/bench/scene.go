@@ -134,14 +134,15 @@ func (s scene) probe(machine int, c command) string {
 	return strings.NewReplacer("\nM ", "\n"+c.args[0]+" ", "NOW", now, "FILES", states.String()).Replace(m.answer)
 }
 
-// credentials is the server's answer to the script that reads them.
-func (s scene) credentials(c command, kubeconfig string) string {
+// credentials is the server's answer to the script that reads them. known are the
+// host keys of all machines, as an earlier run has left them.
+func (s scene) credentials(c command, kubeconfig, known string) string {
 	if len(c.args) < 2 {
 		return ""
 	}
 	mark := c.args[1] + " "
 	return strings.Join([]string{
-		mark + "kubeconfig", kubeconfig, mark + "agent-token", agentToken, mark + "server-token", serverText, mark + "end", "",
+		mark + "kubeconfig", kubeconfig, mark + "agent-token", agentToken, mark + "server-token", serverText, mark + "known-hosts", known, mark + "end", "",
 	}, "\n")
 }
 

@@ -161,8 +161,8 @@ type Group struct {
 	DataDisk *DataDisk `yaml:"dataDisk,omitempty"`
 	// Hourly is the price of one machine per hour, in any one currency; gpuctl cost adds it up.
 	Hourly float64 `yaml:"hourly,omitempty"`
-	// Spot marks machines that may be taken away.
-	Spot bool `yaml:"spot,omitempty" gpuctl:"later"`
+	// Spot marks machines that may be taken away at short notice: each gets a watcher that cordons and empties its node then. It asks the metadata service where spec.provider is aws, gcp or azure.
+	Spot bool `yaml:"spot,omitempty"`
 	// TerraformVariable is the variable that counts this group's machines; gpuctl scale sets it.
 	TerraformVariable string `yaml:"terraformVariable,omitempty"`
 }

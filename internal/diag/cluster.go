@@ -93,6 +93,18 @@ func etcdProblems() []Problem {
 			Reference: "NVIDIA/gpu-operator#367",
 		},
 		{
+			Code: "node-spot-notice", Area: "cluster", Severity: Warns,
+			Title:   "The provider takes this machine away",
+			Symptom: "the node is cordoned and its pods are evicted; soon it is NotReady",
+			Cause:   "a spot (preemptible) machine got its notice; the watcher on it has emptied the node as far as budgets and time allow",
+			Fix: []string{
+				"rent another one: gpuctl node add user@host, or gpuctl scale GROUP --to N",
+				"once it is gone: gpuctl node reap --after 2m. A machine that comes back opens its node itself; one with another host key or address: gpuctl node replace NAME",
+				"to take back a notice that was given by hand: rm /run/gpuctl-spot/notice on the machine",
+			},
+			Reference: "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html",
+		},
+		{
 			Code: "node-unlisted", Area: "cluster", Severity: Informs,
 			Title:     "A node of the cluster is not in gpuctl.yaml",
 			Symptom:   "kubectl get nodes shows a node that gpuctl.yaml (or the Terraform output) does not name",

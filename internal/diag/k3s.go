@@ -83,6 +83,18 @@ func k3sProblems() []Problem {
 			Reference: "k3s-io/k3s#2228",
 		},
 		{
+			Code: "cluster-other", Area: "cluster", Severity: Blocks,
+			Title:   "The machine belongs to another cluster",
+			Symptom: "/etc/rancher/k3s/gpuctl.id on the machine is not the id of this cluster",
+			Cause:   "two gpuctl.yaml name the same machine, two clusters have the same metadata.name on this computer, or an address was given to another machine",
+			Fix: []string{
+				"look which cluster it is: cat /etc/rancher/k3s/gpuctl.id on the machine and on the server",
+				"two files with one metadata.name: give one of them another name (the state directory goes by the name)",
+				"to move the machine: gpuctl node remove NAME with the file of the cluster that has it. Where that cluster is gone for good: k3s-uninstall.sh or k3s-agent-uninstall.sh on the machine",
+			},
+			Reference: "alexellis/k3sup#316",
+		},
+		{
 			Code: "k3s-foreign", Area: "cluster", Severity: Blocks,
 			Title:     "k3s is installed, but not by gpuctl",
 			Symptom:   "a k3s unit without gpuctl's configuration beside it",

@@ -83,6 +83,23 @@ func (d Dir) ID() (string, error) {
 	return id, replace(path, []byte(id+"\n"))
 }
 
+// ClusterID is the id of the cluster that this state is of, empty before the first contact.
+func (d Dir) ClusterID() (string, error) {
+	data, err := os.ReadFile(filepath.Join(d.path, "cluster-id"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading the cluster's id: %w", err)
+	}
+	return strings.TrimSpace(string(data)), nil
+}
+
+// KeepClusterID remembers the cluster's id.
+func (d Dir) KeepClusterID(id string) error {
+	return replace(filepath.Join(d.path, "cluster-id"), []byte(id+"\n"))
+}
+
 // ReadKubeconfig returns the kept kubeconfig, nil where none was kept yet.
 func (d Dir) ReadKubeconfig() ([]byte, error) {
 	data, err := os.ReadFile(d.Kubeconfig())

@@ -11,4 +11,6 @@ part() {
 part kubeconfig "$2" /etc/rancher/k3s/k3s.yaml
 part agent-token "$2" "$1/server/agent-token"
 part server-token "$2" "$1/server/token"
+[ ! -r /etc/rancher/k3s/gpuctl.id ] || part cluster "$2" /etc/rancher/k3s/gpuctl.id
+[ ! -r /etc/rancher/k3s/gpuctl.known_hosts ] || part known-hosts "$2" /etc/rancher/k3s/gpuctl.known_hosts
 printf '%s end\n' "$2"

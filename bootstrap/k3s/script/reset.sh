@@ -26,6 +26,10 @@ systemctl stop kubepods.slice >/dev/null 2>&1
 rm -f /etc/systemd/logind.conf.d/99-kubelet.conf
 # Logins of a package mirror: a machine that is given back must not keep them.
 rm -f /etc/apt/auth.conf.d/gpuctl.conf /etc/apt/gpuctl-ca.pem /etc/apt/apt.conf.d/51gpuctl-mirror
+systemctl disable --now gpuctl-spot.service >/dev/null 2>&1
+rm -rf /etc/systemd/system/gpuctl-spot.service /usr/local/lib/gpuctl/spot-watch /run/gpuctl-spot
+rmdir /usr/local/lib/gpuctl 2>/dev/null
+systemctl daemon-reload
 # What gpuctl laid for k3s beside it. Limits that are in force stay until the next boot.
 rm -f /etc/modules-load.d/*gpuctl*.conf /etc/sysctl.d/*gpuctl*.conf /etc/systemd/logind.conf.d/*gpuctl*.conf
 rmdir /usr/libexec/kubernetes/kubelet-plugins/volume/exec /usr/libexec/kubernetes/kubelet-plugins/volume \

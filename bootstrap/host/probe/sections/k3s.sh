@@ -8,7 +8,7 @@ for b in /usr/local/bin/k3s /opt/bin/k3s /usr/bin/k3s; do
   found=yes
   break
 done
-for u in k3s k3s-agent; do
+for u in k3s k3s-agent gpuctl-spot; do
   [ "$(systemctl show -p LoadState --value "$u" 2>/dev/null)" = loaded ] || continue
   found=yes
   echo "unit=$u"
