@@ -10,26 +10,24 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/gpuctl/gpuctl/e2e/lab/machine"
+	"github.com/gpuctl/gpuctl/e2e/lab/mirror"
 	"github.com/gpuctl/gpuctl/e2e/scene"
 )
 
 // httpProxy is a proxy of the lab's host that remembers what it was asked for.
 type httpProxy struct {
-	url string
-
-	mu    sync.Mutex
-	paths []string
+	url   string
+	asked mirror.Asked
 }
 
 // startProxy listens beside the mirror, where machines reach it. It wants a login
 // whose letters mean something in URLs and to shells.
-func startProxy(t *testing.T, mirror string) *httpProxy {
+func startProxy(t *testing.T, base string) *httpProxy {
 	t.Helper()
-	at, err := url.Parse(mirror)
+	at, err := url.Parse(base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,9 +43,7 @@ func startProxy(t *testing.T, mirror string) *httpProxy {
 			http.Error(w, "log in", http.StatusProxyAuthRequired)
 			return
 		}
-		p.mu.Lock()
-		p.paths = append(p.paths, r.URL.Path)
-		p.mu.Unlock()
+		p.asked.Add(r.URL.Path)
 		if r.Method == http.MethodConnect {
 			tunnelConnect(w, r)
 			return
@@ -76,25 +72,21 @@ func tunnelConnect(w http.ResponseWriter, r *http.Request) {
 	_ = near.Close()
 }
 
-// asked says whether a request whose path holds a word came through.
-func (p *httpProxy) asked(word string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, path := range p.paths {
-		if strings.Contains(path, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// TestProxy: what a machine downloads comes through the proxy of gpuctl.yaml:
-// k3s, packages, images. The proxy wants a login.
+// TestProxy: a machine whose only way out is the proxy of gpuctl.yaml, which wants
+// a login, gets through it what it downloads: k3s, packages, images.
 func TestProxy(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "proxy")
 	m := s.Machines(machine.Spec{Name: "a", GPU: scene.H100(1)})[0]
 	p := startProxy(t, s.Lab.Sources()["k3s"])
+	at, err := url.Parse(s.Lab.Sources()["k3s"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Exec(m, "iptables -I OUTPUT -p tcp -d "+at.Hostname()+" --dport "+at.Port()+" -j REJECT --reject-with tcp-reset")
+	if out, err := s.TryExec(m, "curl -sS --max-time 10 "+at.String()+" 2>&1"); err == nil || !strings.Contains(out, "Failed to connect") {
+		t.Fatalf("the mirror is reached without the proxy: %v: %s", err, out)
+	}
 	s.Write(scene.Cluster{
 		Members: []scene.Member{{Machine: m, GPUs: 1}},
 		Spec: map[string]any{"proxy": map[string]any{
@@ -105,7 +97,7 @@ func TestProxy(t *testing.T) {
 	s.Must(0, "apply")
 	proven(t, s, map[string]int{m.Name: 1})
 	for what, word := range map[string]string{"k3s": "/k3s", "the key of the packages": "gpgkey", "package lists": "InRelease", "packages": ".deb", "images": "/v2/"} {
-		if !p.asked(word) {
+		if !p.asked.For(word) {
 			t.Errorf("%s did not come through the proxy", what)
 		}
 	}

@@ -14,8 +14,6 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"strings"
-	"sync"
 	"time"
 )
 
@@ -27,8 +25,7 @@ type Guard struct {
 	CA  []byte
 
 	server *http.Server
-	mu     sync.Mutex
-	paths  []string
+	asked  Asked
 }
 
 // Login is whom a guard lets in: a user by basic authentication, or a bearer token.
@@ -53,9 +50,7 @@ func NewGuard(host, address string, login Login) (*Guard, error) {
 			http.Error(w, "log in", http.StatusUnauthorized)
 			return
 		}
-		g.mu.Lock()
-		g.paths = append(g.paths, r.URL.Path)
-		g.mu.Unlock()
+		g.asked.Add(r.URL.Path)
 		forward.ServeHTTP(w, r)
 	})}
 	go func() { _ = g.server.Serve(listener) }() // ends with Close
@@ -70,16 +65,7 @@ func (l Login) admits(r *http.Request) bool {
 }
 
 // Served says whether somebody who had logged in got something whose path holds a word.
-func (g *Guard) Served(word string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, path := range g.paths {
-		if strings.Contains(path, word) {
-			return true
-		}
-	}
-	return false
-}
+func (g *Guard) Served(word string) bool { return g.asked.For(word) }
 
 // Close ends it.
 func (g *Guard) Close() error { return g.server.Close() }
