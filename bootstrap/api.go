@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
@@ -24,6 +24,9 @@ type api struct {
 	known    *k3s.Credentials
 	client   *kube.Client
 	releaser *charts.Releaser
+
+	// last is the server through which the API was reached last.
+	last atomic.Pointer[string]
 }
 
 func newAPI(e *Engine) *api { return &api{engine: e} }
@@ -39,8 +42,7 @@ func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
 	if a.known != nil {
 		return *a.known, nil
 	}
-	server := a.engine.want.server()
-	c, err := k3s.ReadCredentials(ctx, a.engine.fleet.on(server.Name), server.DataDir)
+	c, err := a.read(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -54,6 +56,13 @@ func (a *api) credentials(ctx context.Context) (k3s.Credentials, error) {
 	a.engine.settings.Secret(c.ServerToken)
 	a.known = &c
 	return c, nil
+}
+
+// forget drops what was read of the cluster's secrets: they are others now.
+func (a *api) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known, a.client, a.releaser = nil, nil, nil
 }
 
 // connect returns the clients. Nothing is sent to the API yet.
@@ -87,10 +96,7 @@ func (a *api) way() (dial kube.Dial, through string) {
 	if a.engine.want.existing() != nil {
 		return nil, "its kubeconfig"
 	}
-	server := a.engine.fleet.on(a.engine.want.server().Name)
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		return server.Dial(ctx, network, address)
-	}, server.machine.Name
+	return a.through, a.order()[0].Name
 }
 
 // clusterSight is what was seen through the API.
@@ -110,7 +116,7 @@ func (c clusterSight) there() bool { return c.state.NoAPI == "" }
 // value; so is a refusal, whose text is the reason.
 func (e *Engine) observeCluster(ctx context.Context, s *sight) {
 	s.cluster = clusterSight{at: time.Now(), state: kube.State{NoAPI: e.want.noServer()}}
-	if f, seen := s.facts[e.want.server().Name]; seen && !serverRuns(f) {
+	if e.want.serverDown(*s) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)

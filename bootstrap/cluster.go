@@ -24,10 +24,13 @@ func nodeID(machine string) string { return machine + "/node" }
 func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
 	reason := "it has not joined yet"
 	if n, ok := s.cluster.state.Node(m.Name); ok {
-		if n.Ready {
+		reason = w.awaitsRelease(n)
+		if n.Ready && reason == "" {
 			return nil
 		}
-		reason = "it is not Ready: " + n.Reason
+		if !n.Ready {
+			reason = "it is not Ready: " + n.Reason
+		}
 	}
 	return []plan.Action{{
 		ID: nodeID(m.Name), Machine: m.Name, Title: "see the node Ready", Reason: reason,
@@ -37,9 +40,17 @@ func (w wanted) nodeReady(m inventory.Machine, s sight, do doer) []plan.Action {
 			if err != nil {
 				return err
 			}
-			return w.diagnosed(ctx, client, m.Name, kube.Wait(ctx, time.Second, 5*time.Minute, client.NodeReady(m.Name), say))
+			return w.diagnosed(ctx, client, m.Name, kube.Wait(ctx, time.Second, 5*time.Minute, w.comesUp(client, m.Name), say))
 		},
 	}}
+}
+
+// comesUp is the condition that a node is Ready, and at the new release where it is upgraded.
+func (w wanted) comesUp(client *kube.Client, name string) kube.Condition {
+	if w.upgrade == nil {
+		return client.NodeReady(name)
+	}
+	return client.NodeAt(name, w.kubernetes())
 }
 
 // operatorReady is the gate over all GPU nodes: it waits for every proof to end,

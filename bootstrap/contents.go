@@ -35,6 +35,8 @@ func (w wanted) contents(s sight, do doer) book {
 	if s.other != "" {
 		b.findings = append(b.findings, diag.Found("cluster-other", w.server().Name, s.other))
 	}
+	b.findings = append(b.findings, w.serverFindings(s, b.network)...)
+	b.findings = append(b.findings, w.upgradeFindings(s)...)
 	for _, f := range b.findings {
 		b.out[f.Machine] = b.out[f.Machine] || f.Severity == diag.Blocks
 	}
@@ -46,13 +48,14 @@ func (w wanted) contents(s sight, do doer) book {
 		w.machine(&b, m, s, do)
 	}
 	w.existingFindings(&b, s)
-	if b.out[w.server().Name] {
+	if b.out[w.lead(s).Name] {
 		// Without the control plane nothing else can come about.
 		b.actions = nil
 		return b
 	}
 	b.actions = append(b.actions, w.keepKnownHosts(s, do)...)
 	w.cluster(&b, s, do)
+	b.actions = w.rollout(b.actions, s, do)
 	return b
 }
 
@@ -76,9 +79,10 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 		needs = append(needs, host.FirewallID(m.Name))
 	}
 	access := k3s.Access{On: on}
-	if m.Role == inventory.Agent {
-		if w.existing() == nil {
-			needs = append(needs, k3s.ActionID(w.server().Name))
+	needs = append(needs, w.earlier(m, s)...)
+	if m.Role == inventory.Agent || k3sWant.ServerURL != "" {
+		if lead := w.lead(s).Name; w.existing() == nil && m.Role == inventory.Agent {
+			needs = append(needs, k3s.ActionID(lead))
 		}
 		access.Join = do.credentials
 	}
@@ -88,7 +92,6 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	actions := host.Plan(hostWant, facts, on)
 	actions = append(actions, nvidia.Plan(gpuWant, facts, on)...)
 	needs = append(needs, driverWay(actions, m.Name)...)
-	actions = w.drain(m, s, actions, do)
 	seen := k3s.See(facts, w.key)
 	seen.Registries, seen.Unregistered = s.registries[m.Name], unregistered(m, s)
 	k3sActions, k3sFound := k3s.Plan(k3sWant, seen, access, needs...)
@@ -96,7 +99,7 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 		w.clearBefore(k3sActions, m, s, do)
 	}
 	tellRejection(k3sActions, m, b.network.Addresses[m.Name].NodeIP, do)
-	actions = append(actions, k3sActions...)
+	actions = w.drain(m, s, append(actions, k3sActions...), do)
 	found = append(found, k3sFound...)
 
 	b.findings = append(b.findings, found...)

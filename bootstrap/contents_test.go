@@ -123,7 +123,7 @@ func settled(w wanted, m inventory.Machine, s sight) host.Facts {
 func inForceText(text string) map[string]string {
 	out := map[string]string{}
 	for _, line := range strings.Split(text, "\n") {
-		if key, value, ok := strings.Cut(line, ": "); ok && strings.Contains("node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip", key) {
+		if key, value, ok := strings.Cut(line, ": "); ok && strings.Contains("server node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip", key) {
 			out[key] = strings.Trim(value, `"`)
 		}
 	}

@@ -137,7 +137,7 @@ func (e *Engine) wayIn(ctx context.Context, s sight) (*kube.Client, error) {
 		client, _, err := e.api.connect(ctx)
 		return client, err
 	}
-	kept, lost := e.settings.Kubeconfig, s.unreached[e.want.server().Name]
+	kept, lost := e.settings.Kubeconfig, s.unreached[e.want.lead(s).Name]
 	if lost == nil || len(kept) == 0 {
 		return nil, fmt.Errorf("asking the cluster: %s", s.cluster.state.NoAPI)
 	}

@@ -48,7 +48,9 @@ func needing(actions []plan.Action, needs []string) []plan.Action {
 // rebooted, before that happens: actions are the machine's, in order.
 func (w wanted) drain(m inventory.Machine, s sight, actions []plan.Action, do doer) []plan.Action {
 	node, joined := s.cluster.state.Node(m.Name)
-	disturbs := func(a plan.Action) bool { return a.ID == nvidia.DriverID(m.Name) || a.ID == nvidia.RebootID(m.Name) }
+	disturbs := func(a plan.Action) bool {
+		return a.ID == nvidia.DriverID(m.Name) || a.ID == nvidia.RebootID(m.Name) || w.changesRelease(m, s, a)
+	}
 	first := slices.IndexFunc(actions, disturbs)
 	if !joined || first < 0 || (node.Cordoned && node.Annotations[drainedAnnotation] == drainDone) {
 		return actions

@@ -184,7 +184,7 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	b.actions = o.keep(b.actions)
 	result := ApplyResult{PlanResult: e.planResult(s, b)}
 	stopped := e.stopped(s, b)
-	if b.out[e.want.server().Name] || ctx.Err() != nil {
+	if b.out[e.want.lead(s).Name] || ctx.Err() != nil {
 		return result, stopped
 	}
 	if o.Confirm != nil && len(b.actions) > 0 {

@@ -42,7 +42,7 @@ func (w wanted) noServer() string {
 	case w.existing() != nil:
 		return "it has not been asked yet"
 	}
-	return "k3s does not run on " + w.server().Name
+	return "k3s does not run on " + strings.Join(w.serverNames(), ", ")
 }
 
 // APIError says that the API of an existing cluster was not reached, or refused.

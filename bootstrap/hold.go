@@ -66,7 +66,7 @@ func (e *Engine) lock(ctx context.Context) (context.Context, func(), error) {
 		// No machine of somebody else's cluster is gpuctl's to keep it; Helm's own records keep two changes of a release apart.
 		return ctx, func() {}, nil
 	}
-	server := e.want.server()
+	server := e.want.lead(e.current())
 	return hold{
 		server: e.fleet.on(server.Name), name: server.Name, sink: e.settings.Sink, beat: holdBeat, again: 2 * time.Second,
 		who: e.settings.Who + ", since " + time.Now().UTC().Format(time.DateTime) + " UTC",

@@ -25,7 +25,7 @@ func (w wanted) clusterID(s sight) string {
 	if w.pinned == "" {
 		return w.fresh
 	}
-	server, seen := s.facts[w.server().Name]
+	server, seen := s.facts[w.lead(s).Name]
 	if !seen || server.K3s.Unsure() || server.K3s.Has() || w.fresh == "" {
 		return w.pinned
 	}
@@ -123,7 +123,7 @@ func (w wanted) knownHosts(s sight, listed []inventory.Machine) []byte {
 
 // keepKnownHosts lays the host keys on the server, for colleagues.
 func (w wanted) keepKnownHosts(s sight, do doer) []plan.Action {
-	server := w.server()
+	server := w.lead(s)
 	if w.existing() != nil || len(s.hostKeys) == 0 {
 		return nil
 	}

@@ -70,7 +70,7 @@ type leaver struct {
 // the others leave all the same; the error joins the reasons.
 func (e *Engine) RemoveNodes(ctx context.Context, o RemoveOptions) (RemoveResult, error) {
 	result := RemoveResult{Removed: []string{}}
-	s, err := e.observeNodes(ctx, o.Nodes)
+	s, err := e.observeLeaving(ctx, o.Nodes)
 	if err != nil {
 		return result, err
 	}
@@ -78,16 +78,21 @@ func (e *Engine) RemoveNodes(ctx context.Context, o RemoveOptions) (RemoveResult
 		return result, err
 	}
 	do := e.doer()
-	b, reached := book{out: map[string]bool{}}, s
+	turns, err := e.want.leaving(o.Nodes, s)
+	if err != nil {
+		return result, err
+	}
+	b, reached := book{out: map[string]bool{}, findings: e.want.fewServers(o.Nodes, s)}, s
 	reached.unreached = nil // a machine that is not reached is judged below
 	var left []error
-	for _, name := range o.Nodes {
+	for _, name := range turns {
 		l, err := e.leaver(ctx, name, s, o)
 		if err != nil {
 			return result, err
 		}
 		actions, found, err := e.want.removeActions(l, s, do, o)
-		b.actions, b.findings = append(b.actions, actions...), append(b.findings, found...)
+		b.actions = append(b.actions, e.want.inTurnOf(l, actions, b.actions, s, o.Nodes, do)...)
+		b.findings = append(b.findings, found...)
 		if err != nil {
 			left, b.out[name] = append(left, err), true
 		}
@@ -179,8 +184,8 @@ func (w wanted) removeActions(l leaver, s sight, do doer, o RemoveOptions) ([]pl
 	switch {
 	case !l.listed && !l.joined && !l.password:
 		return nil, nil, &NotANodeError{l.name}
-	case l.node.Server || l.machine.Role == inventory.Server:
-		return nil, nil, &StaysError{Node: l.name, Reason: "it is the cluster's server; gpuctl reset takes the whole cluster apart"}
+	case l.server() && len(w.serverList()) < 2:
+		return nil, nil, &StaysError{Node: l.name, Reason: "it is the cluster's only server; gpuctl reset takes the whole cluster apart"}
 	case !reached && l.joined && l.node.Ready:
 		return nil, nil, &StaysError{Node: l.name, Err: s.unreached[l.name],
 			Reason: "its node is Ready, so its machine runs and only the way to it is closed (a machine that went away is Ready for about a minute more)"}
@@ -195,8 +200,15 @@ func (w wanted) removeActions(l leaver, s sight, do doer, o RemoveOptions) ([]pl
 		a := drain(l.name, "it leaves the cluster", o.Drain, do)
 		actions, needs = append(actions, a), []string{a.ID}
 	}
+	if l.server() && reached && l.joined {
+		a := noRestart(l.name, needs, do)
+		actions, needs = append(actions, a), []string{a.ID}
+	}
 	if l.joined || l.password {
 		a := forgetNode(l.name, "it leaves the cluster", do)
+		if l.server() {
+			a = w.forgetServer(l.name, "it leaves the cluster", do)
+		}
 		a.Needs = needs
 		actions, needs = append(actions, a), []string{a.ID}
 	}

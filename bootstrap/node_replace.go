@@ -45,13 +45,25 @@ func (e *Engine) ReplaceNode(ctx context.Context, o ReplaceOptions) (ApplyResult
 		return ApplyResult{}, err
 	}
 	n, joined := s.cluster.state.Node(o.Node)
+	if (m.Role == inventory.Server || n.Server) && len(e.want.serverList()) < 2 {
+		return ApplyResult{}, &StaysError{Node: m.Name, Reason: "it is the cluster's only server, which cannot be replaced; restore a snapshot instead"}
+	}
 	reason, err := replaceable(m, s.facts[o.Node], n, joined)
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	var first ApplyResult
+	b := book{}
 	if joined || password {
-		b := book{actions: []plan.Action{forgetNode(o.Node, reason, e.doer())}}
+		b.actions = []plan.Action{forgetNode(o.Node, reason, e.doer())}
+	}
+	if m.Role == inventory.Server {
+		b.actions, err = e.want.replaceServer(m, s, b.actions, reason, joined, e.doer())
+		if err != nil {
+			return ApplyResult{}, err
+		}
+	}
+	if len(b.actions) > 0 {
 		if first, err = e.onNodes(ctx, s, b, o.Confirm, nil, nil); err != nil {
 			return first, err
 		}
@@ -67,11 +79,9 @@ func (e *Engine) ReplaceNode(ctx context.Context, o ReplaceOptions) (ApplyResult
 // replaceable says why the node of a machine that came back may be deleted, or
 // why not: a node that is alive is not thrown away by mistake. It is pure.
 func replaceable(m inventory.Machine, f host.Facts, n kube.Node, joined bool) (string, error) {
-	running := f.K3s.Value.Units["k3s-agent"].Active == "active"
+	running := f.K3s.Value.Units[unitOf(m)].Active == "active"
 	here := owns(f, n.InternalIP) || (n.ExternalIP != "" && n.ExternalIP == m.Host)
 	switch {
-	case m.Role == inventory.Server || n.Server:
-		return "", &StaysError{Node: m.Name, Reason: "it is the cluster's server, which cannot be replaced; restore a snapshot instead"}
 	case !joined:
 		return "the password of an earlier machine of this name is left over", nil
 	case !n.Ready:

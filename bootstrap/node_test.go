@@ -145,7 +145,7 @@ func TestWhichNodeMayBeReplaced(t *testing.T) {
 		{"only a password is left", back, kube.Node{}, false, ""},
 		{"alive", same, kube.Node{Ready: true, InternalIP: "10.0.0.2"}, true, "nothing to replace"},
 		{"another machine is alive under the name", back, kube.Node{Ready: true, InternalIP: "10.0.0.99"}, true, "another machine runs"},
-		{"a server", back, kube.Node{Server: true}, true, "server"},
+		{"a server, gone", back, kube.Node{Server: true, Reason: "kubelet stopped"}, true, ""},
 	} {
 		reason, err := replaceable(m, tc.facts, tc.node, tc.joined)
 		switch {

@@ -43,7 +43,7 @@ func (w wanted) installOperator(b *book, s sight, do doer) []plan.Action {
 			return nil
 		}
 	}
-	needs := []string{nodeID(w.server().Name), k3s.ActionID(w.server().Name)}
+	needs := []string{nodeID(w.lead(s).Name), k3s.ActionID(w.lead(s).Name)}
 	if w.existing() != nil {
 		needs = nil // its servers are there
 	}

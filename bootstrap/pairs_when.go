@@ -30,7 +30,7 @@ type dialFunc = func(ctx context.Context, network, address string) (net.Conn, er
 // join that hangs for minutes where a port is closed. A run without joins pays nothing.
 func (w wanted) joining(s sight, b book) bool {
 	for _, m := range w.machines {
-		if m.Name == w.server().Name || s.facts[m.Name].K3s.Value.Units["k3s-agent"].Active == "active" {
+		if m.Name == w.lead(s).Name || s.facts[m.Name].K3s.Value.Units[unitOf(m)].Active == "active" {
 			continue
 		}
 		if slices.ContainsFunc(b.actions, func(a plan.Action) bool { return a.ID == k3s.ActionID(m.Name) }) {

@@ -64,7 +64,7 @@ func (w wanted) installPlugin(s sight, do doer) []plan.Action {
 	}
 	return []plan.Action{{
 		ID: pluginID, Title: "install NVIDIA device plugin " + rel.Chart.Version, Reason: reason, Changes: changes,
-		Needs: []string{nodeID(w.server().Name), k3s.ActionID(w.server().Name)}, Timeout: 20 * time.Minute,
+		Needs: []string{nodeID(w.lead(s).Name), k3s.ActionID(w.lead(s).Name)}, Timeout: 20 * time.Minute,
 		Apply: func(ctx context.Context, say plan.Say) error {
 			_, releaser, err := do.api.connect(ctx)
 			if err != nil {

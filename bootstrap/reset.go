@@ -98,8 +98,10 @@ func (w wanted) resetActions(s sight, do doer, o ResetOptions) ([]plan.Action, e
 			nodes = append(nodes, m.Name)
 		}
 	}
-	if !whole && slices.Contains(nodes, w.server().Name) && len(nodes) < len(w.machines) {
-		return nil, fmt.Errorf("resetting %s: it is the cluster's only server; reset the whole cluster (no names) or other nodes", w.server().Name)
+	for _, m := range w.serverList() {
+		if !whole && slices.Contains(nodes, m.Name) && len(nodes) < len(w.machines) {
+			return nil, fmt.Errorf("resetting %s: it is %s; reset the whole cluster (no names) or other nodes", m.Name, w.whichServer())
+		}
 	}
 	var actions []plan.Action
 	for _, m := range w.machines {
@@ -157,4 +159,12 @@ func (w wanted) leave(m inventory.Machine, s sight, do doer) []plan.Action {
 		},
 	}
 	return []plan.Action{drain, remove}
+}
+
+// whichServer says what resetting a server alone would mean.
+func (w wanted) whichServer() string {
+	if len(w.serverList()) == 1 {
+		return "the cluster's only server"
+	}
+	return "a server, whose member of etcd has to leave first (gpuctl node remove)"
 }

@@ -173,7 +173,10 @@ func (e *Engine) Kubeconfig(ctx context.Context) ([]byte, error) {
 // serverAddress is host:port of the API for the user: the address the server is
 // reached by, or the node's own where that is a name of ssh_config only.
 func (e *Engine) serverAddress(ctx context.Context) (string, error) {
-	server := e.want.server()
+	if endpoint := e.want.endpoint(); endpoint != "" {
+		return endpoint, nil
+	}
+	server := e.api.order()[0]
 	if isAddress(server) {
 		return hostPort(server.Host), nil
 	}

@@ -28,10 +28,10 @@ func (e *Engine) Tunnel(ctx context.Context, l net.Listener, name string, ready 
 	if err != nil {
 		return err
 	}
-	server := e.fleet.on(e.want.server().Name)
-	probe, err := server.Dial(ctx, "tcp", apiOnServer)
+	server := e.api.order()[0].Name
+	probe, err := e.api.through(ctx, "tcp", apiOnServer)
 	if err != nil {
-		return fmt.Errorf("reaching the API on %s: %w", server.machine.Name, err)
+		return fmt.Errorf("reaching the API on %s: %w", server, err)
 	}
 	_ = probe.Close() // it answers, that is all
 	kubeconfig, err := kube.Rename(c.Kubeconfig, name, "https://"+l.Addr().String())
@@ -60,17 +60,17 @@ func (e *Engine) Tunnel(ctx context.Context, l net.Listener, name string, ready 
 			continue
 		}
 		open.Go(func() {
-			if err := forward(ctx, server, near); err != nil && ctx.Err() == nil {
-				e.settings.Sink.Emit(event.Event{Kind: event.Note, Machine: server.machine.Name, Text: "the tunnel: " + err.Error()})
+			if err := forward(ctx, e.api.through, near); err != nil && ctx.Err() == nil {
+				e.settings.Sink.Emit(event.Event{Kind: event.Note, Machine: server, Text: "the tunnel: " + err.Error()})
 			}
 		})
 	}
 }
 
 // forward joins a local connection with one to the API until either ends.
-func forward(ctx context.Context, server *member, near net.Conn) error {
+func forward(ctx context.Context, dial dialFunc, near net.Conn) error {
 	defer func() { _ = near.Close() }() // it ends here, whatever it says
-	far, err := server.Dial(ctx, "tcp", apiOnServer)
+	far, err := dial(ctx, "tcp", apiOnServer)
 	if err != nil {
 		return err
 	}

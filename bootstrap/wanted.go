@@ -2,7 +2,6 @@ package bootstrap
 
 import (
 	stdnet "net"
-	"strconv"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
@@ -35,9 +34,21 @@ type wanted struct {
 	pinned, fresh string
 	// force lets versions meet that were not tested together.
 	force bool
+	// upgrade is how k3s is brought to the wanted release; nil leaves each machine at its own.
+	upgrade *upgrade
 }
 
-// server is the machine with the control plane. The configuration has checked that there is one.
+// names are what the API's certificates carry on every server.
+func (w wanted) names(more []string) []string {
+	if e := w.endpoint(); e != "" {
+		if host, _, err := stdnet.SplitHostPort(e); err == nil {
+			return append([]string{host}, more...)
+		}
+	}
+	return more
+}
+
+// server is the first machine with the control plane. The configuration has checked that there is one.
 func (w wanted) server() inventory.Machine {
 	for _, m := range w.machines {
 		if m.Role == inventory.Server {
@@ -77,7 +88,7 @@ func (w wanted) host(m inventory.Machine, s sight, net Network) host.Want {
 		modules = nil
 	}
 	return host.Want{
-		Machine: m.Name, Role: m.Role, Kubernetes: w.kubernetes(), DataDir: m.DataDir,
+		Machine: m.Name, Role: m.Role, Kubernetes: w.release(m, s), DataDir: m.DataDir,
 		Disk: diskOf(m), Open: w.opening(m, net), Spot: w.spot(m),
 		Modules: modules, GPU: len(nvidia.GPUs(s.facts[m.Name])) > 0, Key: w.key,
 	}
@@ -120,13 +131,14 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	spec, proxy := w.config.Spec.Kubernetes, w.config.Spec.Proxy
 	a := net.Addresses[m.Name]
 	want := k3s.Want{
-		Machine: m.Name, Role: m.Role, ClusterID: w.clusterID(s), Version: w.kubernetes(), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
-		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m, spec.TLSSANs), Chosen: net.chosen(m), Mount: mountOf(m),
+		Machine: m.Name, Role: m.Role, ClusterID: w.clusterID(s), Version: w.release(m, s), Source: w.config.Spec.Sources.K3s.URL, Mirror: sourceOf(w.config.Spec.Sources.K3s),
+		NodeIP: a.NodeIPs(), ExternalIP: a.ExternalIP, Interface: a.Interface, DataDir: m.DataDir, Why: net.why(m, w.names(spec.TLSSANs)), Chosen: net.chosen(m), Mount: mountOf(m),
 		ImageMirror: w.config.Spec.Sources.Images.URL, Secrets: w.secrets,
 		Proxy:    k3s.Proxy{HTTP: proxy.With(proxy.HTTP), HTTPS: proxy.With(proxy.HTTPS), No: proxy.No},
 		Labels:   w.deployLabels(m, s),
 		Unproven: m.Role == inventory.Agent && joinsUnproven(s.facts[m.Name]) && w.taintsUnproven(),
 	}
+	want.ServerURL = w.joinURL(m, s, net)
 	want.Registries, want.Beside, _ = w.registries() // resolve has found it right
 	for _, t := range taintsOf(w.config.Group(m.Group)) {
 		want.Taints = append(want.Taints, t.String())
@@ -138,18 +150,12 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 		want.Datastore, want.Backend, want.Disable = spec.Datastore, net.Backend, spec.Disable
 		want.FlannelExternal, want.OnlyServer = net.External, w.servers() == 1
 		want.Extra = spec.Config.Server
-		for _, s := range sans(m, a, spec.TLSSANs) {
+		for _, s := range sans(m, a, w.names(spec.TLSSANs)) {
 			want.TLSSANs = append(want.TLSSANs, s.name)
 		}
 		return want
 	}
 	want.Extra = spec.Config.Agent
-	if at := net.Addresses[w.server().Name]; at.Reach != "" {
-		want.ServerURL = "https://" + stdnet.JoinHostPort(at.Reach, strconv.Itoa(apiPort))
-	}
-	if e := w.existing(); e != nil {
-		want.ServerURL = strings.TrimRight(e.Server, "/")
-	}
 	if s.credentials != nil {
 		want.AgentToken = s.credentials.AgentToken
 	}

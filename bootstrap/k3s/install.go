@@ -18,8 +18,12 @@ func installAction(w Want, s Seen, a Access, c change, needs []string) plan.Acti
 	if limit == 0 {
 		limit = 5 * time.Minute
 	}
+	var consent plan.Consent
+	if c.migrates {
+		consent = plan.ConsentDatastore
+	}
 	return plan.Action{
-		ID: ActionID(w.Machine), Machine: w.Machine,
+		ID: ActionID(w.Machine), Machine: w.Machine, Consent: consent,
 		Title: title(w, s, c), Reason: strings.Join(c.all(), "; "), Changes: changes(w, c), Chosen: chosen(w, c),
 		Needs: append([]string{BinaryID(w.Machine)}, needs...), Barrier: c.start,
 		Timeout: limit + 2*time.Minute,
@@ -62,6 +66,9 @@ func changes(w Want, c change) []string {
 	}
 	for _, f := range c.files {
 		name, what, _ := strings.Cut(f, " ")
+		if !strings.HasPrefix(name, "/") {
+			continue // the datastore, see below
+		}
 		verb := "write "
 		if strings.HasPrefix(what, "has mode") {
 			verb = "chmod "
@@ -70,6 +77,9 @@ func changes(w Want, c change) []string {
 		if name == OwnConfig && verb == "write " {
 			out = append(out, w.Why...)
 		}
+	}
+	if c.migrates {
+		out = append(out, "the database is copied to "+w.Data()+"/server/db-sqlite-<time>, with the token", "sqlite -> etcd: there is no way back but that copy")
 	}
 	if c.moved {
 		out = append(out, "etcd: its one member gets the new address (k3s server --cluster-reset, the data stay)")
@@ -164,6 +174,9 @@ func installScript(w Want, c change) string {
 	if c.moved {
 		b.WriteString(movedScript(w))
 	}
+	if c.migrates {
+		b.WriteString(copyScript(w))
+	}
 	b.WriteString(startScript)
 	return b.String()
 }
@@ -211,6 +224,7 @@ done
 trap '' HUP INT TERM PIPE
 [ ! -f ` + staged + ` ] || mv -f ` + staged + ` ` + Binary + `
 swap
+rm -f ` + LeavingFile(w.Unit()) + `
 systemctl daemon-reload
 systemctl enable ` + w.Unit() + `.service >/dev/null 2>&1
 `

@@ -118,6 +118,6 @@ func Codes() []diag.Code {
 		"port-in-use", "certificates-expired", "registries-wrong-place", "registries-invalid", "probe-incomplete",
 		"k3s-config-conflict", "k3s-foreign", "k3s-other-role", "k3s-downgrade", "k3s-skips-minor", "k3s-crash-loop",
 		"k3s-start-timeout", "k3s-binary-mismatch", "server-alone", "containerd-template-dead",
-		"containerd-template-by-toolkit", "containerd-template-frozen",
+		"containerd-template-by-toolkit", "containerd-template-frozen", "datastore-one-way",
 	})
 }

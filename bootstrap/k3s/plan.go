@@ -61,6 +61,8 @@ type change struct {
 	registries     string
 	// moved says that etcd knows this server by another address than the wanted one.
 	moved bool
+	// migrates says that the data in sqlite go over to etcd.
+	migrates bool
 	// first says that k3s has never started here.
 	first bool
 }
@@ -82,6 +84,9 @@ func compare(w Want, s Seen) change {
 	c := change{first: !there, start: !running, binary: binaryReason(w, s)}
 	c.restart = running && c.binary != ""
 	c.moved = moved(w, s)
+	if c.migrates = migrates(w, s); c.migrates {
+		c.files, c.restart = append(c.files, "the datastore is sqlite, wanted etcd"), running
+	}
 	for _, f := range Files(w) {
 		if why := fileReason(f, s); why != "" {
 			c.files = append(c.files, why)
@@ -204,6 +209,9 @@ func Findings(w Want, s Seen) []diag.Finding {
 		case w.Server() && minorGap(s.Version, w.Version) > 1:
 			found("k3s-skips-minor", "installed %s, wanted %s", s.Version, w.Version)
 		}
+	}
+	if w.First() && w.Datastore == SQLite && s.datastore(w) == Etcd {
+		found("datastore-one-way", "the data are in etcd, wanted sqlite")
 	}
 	if moved(w, s) && !w.OnlyServer {
 		found("etcd-not-member", "etcd knows it as %s, and its address is %s now", s.NodeIP, w.NodeIP)

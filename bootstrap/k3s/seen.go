@@ -43,7 +43,7 @@ type Seen struct {
 func Paths(w Want) []string {
 	paths := []string{RegistriesFile, UserConfig, tokenFile(w), AgentTokenFile, ClusterFile}
 	// What an installation that was cut off leaves, or one of another tool's.
-	paths = append(paths, stagedPath(w), stagedPath(w)+".part", w.Data()+"/server", w.Data()+"/agent", w.Data()+"/data")
+	paths = append(paths, stagedPath(w), stagedPath(w)+".part", w.Data()+"/server", w.Data()+"/server/db", w.Data()+"/server/db/etcd", w.Data()+"/agent", w.Data()+"/data")
 	for _, f := range Files(w) {
 		paths = append(paths, f.Path)
 	}

@@ -20,6 +20,8 @@ const (
 	ConsentDriver    Consent = "driver"
 	ConsentDrain     Consent = "drain"
 	ConsentUninstall Consent = "uninstall"
+	ConsentDatastore Consent = "datastore"
+	ConsentRestart   Consent = "restart"
 )
 
 // Action is one change. Everything but Apply is data, so that a plan can be

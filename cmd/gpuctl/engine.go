@@ -52,6 +52,7 @@ type Engine interface {
 	SSH(ctx context.Context, machine string, command []string, stdio bootstrap.Stdio) (int, error)
 	nodeEngine
 	costEngine
+	etcdEngine
 	// GPUs lists every GPU, by machines and cluster.
 	GPUs(context.Context) (bootstrap.GPUsResult, error)
 	// Close ends all connections.

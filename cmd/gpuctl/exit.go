@@ -11,6 +11,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
 	"github.com/gpuctl/gpuctl/internal/config"
+	"github.com/gpuctl/gpuctl/internal/kube"
 	"github.com/gpuctl/gpuctl/internal/state"
 	"github.com/gpuctl/gpuctl/internal/ui"
 	"github.com/gpuctl/gpuctl/provision"
@@ -61,7 +62,7 @@ func exitCode(err error) int {
 		return exitUsage
 	case unreachable(err):
 		return exitUnreachable
-	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent), is[*bootstrap.StaysError](err):
+	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent), is[*bootstrap.StaysError](err), is[*kube.QuorumError](err):
 		return exitFindings
 	case is[*plan.ActionError](err), is[*provision.RunError](err):
 		return exitAction

@@ -31,6 +31,7 @@ type fakeEngine struct {
 	closed     bool
 	gpus       func(context.Context) (bootstrap.GPUsResult, error)
 	fakeNodes
+	fakeEtcd
 	trust func(context.Context) (bootstrap.TrustResult, error)
 	cost  func(context.Context, time.Time) (bootstrap.CostResult, error)
 }

@@ -30,11 +30,15 @@ The file is changed only when every host is well formed and every name is free.
 What fails afterwards is repaired by gpuctl apply, or by the same command again.`,
 		Example: `  gpuctl node add ubuntu@203.0.113.12
   gpuctl node add ubuntu@203.0.113.12 --name gpu-4 --gpus 8 --group h100
-  gpuctl node add gpu-a gpu-b gpu-c --yes`,
+  gpuctl node add gpu-a gpu-b gpu-c --yes
+  gpuctl node add --role server cp-2 cp-3`,
 		Args: wants(cobra.MinimumNArgs(1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(a.flags.nodes) > 0 {
 				return usagef("node commands take the machines as arguments, not by --nodes")
+			}
+			if o.like.Role != "agent" && o.like.Role != "server" {
+				return usagef("--role %q is neither agent nor server", o.like.Role)
 			}
 			if cmd.Flags().Changed("gpus") {
 				o.like.GPUs = &o.gpus
@@ -46,6 +50,7 @@ What fails afterwards is repaired by gpuctl apply, or by the same command again.
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.like.Name, "name", "", "the node's `name` (one machine only; default from the host)")
+	f.StringVar(&o.like.Role, "role", "agent", "agent, or server for the control plane: then two at once, so that their number stays odd")
 	f.StringVar(&o.like.Group, "group", "", "the `group` of gpuctl.yaml whose settings apply")
 	f.IntVar(&o.gpus, "gpus", 0, "the `number` of GPUs that were promised; fewer stop the machine before any change")
 	f.StringVar(&o.like.GPUModel, "gpu-model", "", "a part of the promised model's `name`")

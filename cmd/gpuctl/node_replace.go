@@ -70,8 +70,8 @@ func (r *replacement) move(s *session) error {
 	switch {
 	case !ok:
 		return usagef("there is no machine %q in %s; gpuctl node add adds one", r.name, s.flags.file)
-	case m.Role == inventory.Server:
-		return usagef("%s is the server; it cannot be replaced", r.name)
+	case m.Role == inventory.Server && len(s.inventory.Servers()) == 1:
+		return usagef("%s is the only server; it cannot be replaced", r.name)
 	}
 	s.flags.nodes = []string{r.name}
 	if r.o.host == "" {

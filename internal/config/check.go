@@ -2,9 +2,11 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"net/netip"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/gpuctl/gpuctl/internal/diag/nearest"
@@ -160,10 +162,26 @@ func (k checker) kubernetes(s Kubernetes) {
 	for i, san := range s.TLSSANs {
 		k.host(san, fmt.Sprintf("spec.kubernetes.tlsSANs[%d]", i))
 	}
+	k.endpoint(s.Endpoint)
 	k.match(k.iface, s.Network.Interface, "spec.kubernetes.network.interface", "the name of a network interface, at most 15 characters")
 	k.noSecrets(s.Config.Server, "spec.kubernetes.config.server")
 	k.noSecrets(s.Config.Agent, "spec.kubernetes.config.agent")
 	k.registries(s.Registries)
+}
+
+// endpoint is a host, or a host and a port as URLs have them.
+func (k checker) endpoint(e string) {
+	const field = "spec.kubernetes.endpoint"
+	if e == "" || isAddress(e) {
+		return
+	}
+	host, port, err := net.SplitHostPort(e)
+	if err != nil {
+		host = e
+	} else if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		k.problem(field, "%q is not a TCP port (1 to 65535)", port)
+	}
+	k.host(host, field)
 }
 
 func (k checker) groups(groups []Group) {

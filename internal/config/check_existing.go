@@ -31,7 +31,7 @@ func (k checker) existing(s *Spec) {
 	}
 	k.joinExisting(s, e, field)
 	k.existingGroup(s, e, field)
-	for _, only := range []string{"datastore", "disable", "tlsSANs", "config.server"} {
+	for _, only := range []string{"datastore", "endpoint", "disable", "tlsSANs", "config.server"} {
 		if _, given := k.at["spec.kubernetes."+only]; given {
 			k.problem("spec.kubernetes."+only, "belongs to the servers, and those of an existing cluster are not gpuctl's")
 		}

@@ -48,7 +48,7 @@ func (k checker) machines(s *Spec) {
 	}
 	k.unique(s)
 	if s.Kubernetes.Existing == nil {
-		k.roles(s.Machines)
+		k.roles(s)
 	}
 }
 
@@ -102,7 +102,14 @@ func (k checker) unique(s *Spec) {
 	}
 }
 
-func (k checker) roles(machines []Machine) {
+// maxServers: each further member makes every write of etcd wait for more of
+// them, and five bear the loss of two (https://etcd.io/docs/v3.6/faq).
+const maxServers = 5
+
+// roles does not refuse an even number of servers: a cluster may have come down
+// to it. Whether one is about to be made shows only in what the machines are.
+func (k checker) roles(s *Spec) {
+	machines := s.Machines
 	var servers []string
 	for _, m := range machines {
 		if m.Role == "server" {
@@ -110,8 +117,10 @@ func (k checker) roles(machines []Machine) {
 		}
 	}
 	switch {
-	case len(servers) > 1:
-		k.problem("spec.machines", "%s have role server: several servers come with a later version; one is supported now", strings.Join(servers, ", "))
+	case len(servers) > maxServers:
+		k.problem("spec.machines", "%s have role server: etcd serves with three or five, more only make it slower", strings.Join(servers, ", "))
+	case len(servers) > 1 && s.Kubernetes.Datastore == "sqlite":
+		k.problem("spec.kubernetes.datastore", "sqlite serves one server; %s need etcd", strings.Join(servers, ", "))
 	case len(servers) == 0 && len(machines) > 0 && !k.anyRoleFailed(len(machines)):
 		k.problem("spec.machines", "no machine has role: server; say which one runs the control plane")
 	}

@@ -89,10 +89,12 @@ type Secret struct {
 type Kubernetes struct {
 	// Version is the k3s release ("v1.36.3+k3s1"); empty means the set's.
 	Version string `yaml:"version,omitempty"`
-	// Datastore is etcd (embedded, can grow to several servers) or sqlite.
+	// Datastore is etcd (embedded, can grow to three or five servers) or sqlite. From sqlite to etcd is one way; back is refused.
 	Datastore string `yaml:"datastore,omitempty" jsonschema:"enum=etcd,enum=sqlite,default=etcd"`
 	// TLSSANs are further names and addresses in the API server's certificate.
 	TLSSANs []string `yaml:"tlsSANs,omitempty"`
+	// Endpoint is the external load balancer or virtual address before several servers, "name" or "name:port" (6443): agents join by it, kubeconfig names it and the API's certificates carry it. gpuctl does not make it.
+	Endpoint string `yaml:"endpoint,omitempty"`
 	// Network is the pod network.
 	Network Network `yaml:"network,omitempty"`
 	// Disable are packaged components of k3s to leave out.

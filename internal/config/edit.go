@@ -172,7 +172,7 @@ func (c Config) NewMachines(hosts []string, like Machine) ([]Machine, error) {
 			return nil, fmt.Errorf("%s: %w", h, err)
 		}
 		m := like
-		m.Host, m.User, m.Port, m.Role = t.Host, t.User, t.Port, "agent"
+		m.Host, m.User, m.Port, m.Role = t.Host, t.User, t.Port, or(like.Role, "agent")
 		if have, ok := c.at(t); ok && (like.Name == "" || like.Name == have.Name) {
 			m.Name = have.Name // the same machine once more: an add that was cut short
 		}

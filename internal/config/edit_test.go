@@ -97,7 +97,7 @@ func TestAddRefusesWhatTheRulesRefuse(t *testing.T) {
 		"a machine given twice": {Name: "other", Role: "agent", Host: "203.0.113.11"},
 		"no such group":         {Name: "gpu-9", Role: "agent", Host: "203.0.113.99", Group: "nowhere"},
 		"a host with an option": {Name: "gpu-9", Role: "agent", Host: "-oProxyCommand=x"},
-		"a second server":       {Name: "gpu-9", Role: "server", Host: "203.0.113.99"},
+		"an unknown role":       {Name: "gpu-9", Role: "boss", Host: "203.0.113.99"},
 	} {
 		var invalid *InvalidError
 		if _, err := AddMachines([]byte(blockFile), "gpuctl.yaml", m); !errors.As(err, &invalid) {

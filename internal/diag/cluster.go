@@ -16,6 +16,22 @@ func etcdProblems() []Problem {
 			Reference: "k3s-io/k3s#3513",
 		},
 		{
+			Code: "etcd-even-servers", Area: "cluster", Severity: Blocks,
+			Title:     "An even number of servers",
+			Symptom:   "two servers stop working when one of them does, four when two of them do",
+			Cause:     "etcd needs more than half of its members: a second server doubles what can fail and bears the loss of none",
+			Fix:       []string{"three servers bear the loss of one, five of two; one is enough where the control plane may be down for a while", "gpuctl node add --role server, two at once: they join one after the other"},
+			Reference: k3sDocs + "datastore/ha-embedded",
+		},
+		{
+			Code: "datastore-one-way", Area: "cluster", Severity: Blocks,
+			Title:     "The data are in etcd, and sqlite is wanted",
+			Symptom:   "kubernetes.datastore: sqlite for a server that runs etcd",
+			Cause:     "k3s moves data from sqlite to etcd and not back; it would go on with etcd and say nothing",
+			Fix:       []string{"kubernetes.datastore: etcd", "or make the cluster anew: gpuctl reset, gpuctl bootstrap"},
+			Reference: k3sSource + "blob/main/pkg/cluster/managed.go",
+		},
+		{
 			Code: "server-alone", Area: "cluster", Severity: Blocks,
 			Title:     "A server started a cluster of its own instead of joining",
 			Symptom:   "k3s is up, its CA is another one than that of the server it was to join",

@@ -214,9 +214,9 @@ func addressProblems() []Problem {
 		},
 		{
 			Code: "etcd-over-wan", Aliases: []string{"B26"}, Area: "network", Severity: Warns,
-			Title:     "etcd members are in different networks",
-			Symptom:   "leader changes, slow API",
-			Cause:     "embedded etcd needs the low latency of one site",
+			Title:     "The servers are far from each other, or in different networks",
+			Symptom:   "leader changes, slow API; an API that is gone when one way between providers is",
+			Cause:     "embedded etcd needs the low latency of one site: every write waits for the others, and its ports are not for public networks",
 			Fix:       []string{"keep all servers in one site, or use one server; agents may be remote with wireguard-native"},
 			Reference: k3sDocs + "networking/distributed-multicloud",
 		},

@@ -82,6 +82,18 @@ func (c *Client) NodeReady(name string) Condition {
 	}
 }
 
+// NodeAt is the condition that a node is Ready and its kubelet of a release.
+func (c *Client) NodeAt(name, version string) Condition {
+	ready := c.NodeReady(name)
+	return func(ctx context.Context) (bool, string, error) {
+		n, err := c.node(ctx, name)
+		if err == nil && n.Kubelet != version {
+			return false, "the kubelet of node " + name + " is still " + n.Kubelet, nil
+		}
+		return ready(ctx)
+	}
+}
+
 // NodeGPUs is the condition that a node's allocatable nvidia.com resources are
 // exactly as planned; resources named with 0 must be absent or 0.
 func (c *Client) NodeGPUs(name string, want map[string]int64) Condition {

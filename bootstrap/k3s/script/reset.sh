@@ -14,7 +14,7 @@ done
 for unit in k3s k3s-agent; do
   systemctl disable --now "$unit.service" >/dev/null 2>&1
   systemctl reset-failed "$unit.service" >/dev/null 2>&1
-  rm -rf "/etc/systemd/system/$unit.service" "/etc/systemd/system/$unit.service.env" "/etc/systemd/system/$unit.service.d"
+  rm -rf "/etc/systemd/system/$unit.service" "/etc/systemd/system/$unit.service.env" "/etc/systemd/system/$unit.service.d" "/run/systemd/system/$unit.service.d"
 done
 systemctl daemon-reload
 sh -c "$KILLALL" >/dev/null 2>&1

@@ -23,7 +23,7 @@ done
 sed -n 's/^K3S_URL=/url=/p' /etc/systemd/system/k3s-agent.service.env /etc/systemd/system/k3s.service.env 2>/dev/null
 own=/etc/rancher/k3s/config.yaml.d/50-gpuctl.yaml
 if [ -f "$own" ]; then
-  for k in node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip; do
+  for k in server node-ip node-external-ip flannel-iface flannel-backend flannel-external-ip; do
     sed -n "s/^$k: */own=$k /p" "$own"
   done
   ! grep -q gpuctl.dev/unproven "$own" || echo "own=unproven yes"

@@ -86,9 +86,11 @@ func (a *access) do(ctx context.Context, method, path string, body []byte, heade
 	if err != nil {
 		return nil, err
 	}
-	if a.token.Bootstrap {
+	switch {
+	case a.token.Secret == "": // by certificate
+	case a.token.Bootstrap:
 		req.Header.Set("Authorization", "Bearer "+a.token.Secret)
-	} else {
+	default:
 		req.SetBasicAuth("node", a.token.Secret)
 	}
 	for name, value := range header {

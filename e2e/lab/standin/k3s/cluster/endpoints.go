@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
 )
 
 const apiService = "kubernetes"
@@ -20,6 +21,15 @@ const apiService = "kubernetes"
 // itself, with a port that upstream cannot advertise; so here its own
 // reconciler is off.
 func Advertise(ctx context.Context, c kubernetes.Interface, node, ip string, port int32) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return advertise(ctx, c, node, ip, port, true) })
+}
+
+// Withdraw takes the address of server node out again.
+func Withdraw(ctx context.Context, c kubernetes.Interface, node, ip string, port int32) error {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error { return advertise(ctx, c, node, ip, port, false) })
+}
+
+func advertise(ctx context.Context, c kubernetes.Interface, node, ip string, port int32, there bool) error {
 	client := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault)
 	have, err := client.Get(ctx, apiService, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -31,10 +41,11 @@ func Advertise(ctx context.Context, c kubernetes.Interface, node, ip string, por
 	have.Endpoints = slices.DeleteFunc(have.Endpoints, func(e discoveryv1.Endpoint) bool {
 		return slices.Contains(e.Addresses, ip) || e.NodeName != nil && *e.NodeName == node
 	})
-	ready := true
-	have.Endpoints = append(have.Endpoints, discoveryv1.Endpoint{
-		Addresses: []string{ip}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: &ready},
-	})
+	if there {
+		have.Endpoints = append(have.Endpoints, discoveryv1.Endpoint{
+			Addresses: []string{ip}, NodeName: &node, Conditions: discoveryv1.EndpointConditions{Ready: &there},
+		})
+	}
 	if _, err := client.Update(ctx, have, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
@@ -43,6 +54,21 @@ func Advertise(ctx context.Context, c kubernetes.Interface, node, ip string, por
 		all = append(all, e.Addresses...)
 	}
 	return advertiseOld(ctx, c, all, port)
+}
+
+// Advertised are the addresses by the name of their server's node.
+func Advertised(ctx context.Context, c kubernetes.Interface) (map[string]string, error) {
+	s, err := c.DiscoveryV1().EndpointSlices(metav1.NamespaceDefault).Get(ctx, apiService, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, e := range s.Endpoints {
+		if e.NodeName != nil && len(e.Addresses) > 0 {
+			all[*e.NodeName] = e.Addresses[0]
+		}
+	}
+	return all, nil
 }
 
 // APIServers lists the advertised addresses as host:port.

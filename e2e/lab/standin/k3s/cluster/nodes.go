@@ -21,6 +21,8 @@ const (
 	AnnotationInternalIP = "k3s.io/internal-ip"
 	AnnotationExternalIP = "k3s.io/external-ip"
 	AnnotationHostname   = "k3s.io/hostname"
+	// AnnotationEtcd is the name of a server's etcd member.
+	AnnotationEtcd = "etcd.k3s.cattle.io/node-name"
 )
 
 // Initialise does for every Node what k3s's cloud controller and node
@@ -119,6 +121,35 @@ func LabelServer(ctx context.Context, c kubernetes.Interface, node string, etcd 
 	}
 	logrus.Infof("Labels and annotations have been set successfully on node: %s", node)
 	return nil
+}
+
+// EtcdNodes are the members of etcd by the name of their node, as the annotations of nodes say.
+func EtcdNodes(ctx context.Context, c kubernetes.Interface) (map[string]string, error) {
+	nodes, err := c.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for _, n := range nodes.Items {
+		if member := n.Annotations[AnnotationEtcd]; member != "" {
+			all[n.Name] = member
+		}
+	}
+	return all, nil
+}
+
+// Voter says on a Node that its etcd is a voting member.
+func Voter(ctx context.Context, c kubernetes.Interface, node string) error {
+	now := metav1.Now()
+	body, err := json.Marshal(map[string]any{"status": map[string]any{"conditions": []corev1.NodeCondition{{
+		Type: "EtcdIsVoter", Status: corev1.ConditionTrue, Reason: "MemberNotLearner",
+		Message: "Node is a voting member of the etcd cluster", LastHeartbeatTime: now, LastTransitionTime: now,
+	}}}})
+	if err != nil {
+		return err
+	}
+	_, err = c.CoreV1().Nodes().Patch(ctx, node, types.StrategicMergePatchType, body, metav1.PatchOptions{}, "status")
+	return err
 }
 
 // Annotate sets annotations and labels on a Node.

@@ -44,6 +44,7 @@ func Flags() []Flag {
 		{Name: "agent-token-file", Env: "K3S_AGENT_TOKEN_FILE", Role: Server},
 		{Name: "cluster-init", Env: "K3S_CLUSTER_INIT", Kind: Bool, Role: Server},
 		{Name: "cluster-reset", Env: "K3S_CLUSTER_RESET", Kind: Bool, Role: Server},
+		{Name: "cluster-reset-restore-path", Env: "K3S_CLUSTER_RESET_RESTORE_PATH", Role: Server},
 		{Name: "tls-san", Kind: List, Role: Server, Split: true},
 		{Name: "cluster-cidr", Kind: List, Role: Server, Split: true, Default: "10.42.0.0/16"},
 		{Name: "service-cidr", Kind: List, Role: Server, Split: true, Default: "10.43.0.0/16"},
@@ -106,7 +107,7 @@ func Flags() []Flag {
 // The options below are taken without effect.
 var (
 	ignoredStrings = [...]string{
-		"cluster-reset-restore-path", "datastore-endpoint", "datastore-cafile", "datastore-certfile",
+		"datastore-endpoint", "datastore-cafile", "datastore-certfile",
 		"datastore-keyfile", "https-listen-port", "supervisor-port", "apiserver-port",
 		"apiserver-bind-address", "advertise-port", "egress-selector-mode", "servicelb-namespace",
 		"write-kubeconfig-name", "default-local-storage-path", "secrets-encryption-provider",

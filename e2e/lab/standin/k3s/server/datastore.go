@@ -40,12 +40,20 @@ func (s *Server) startDatastore(ctx context.Context) error {
 		advertised = fmt.Sprintf("https://%s:2379", s.ID.IP())
 		client += "," + advertised
 	}
+	initial, state, err := name+"="+peer, "new", error(nil)
+	if s.leader != nil {
+		if initial, err = s.addMember(ctx, name, peer); err != nil {
+			return &shutdown{fmt.Errorf("etcd cluster join failed: %w", err)}
+		}
+		state = "existing"
+	}
 	tls := s.Data.TLS("etcd")
 	flags := map[string]string{
 		"name": name, "data-dir": dir,
 		"listen-client-urls": client, "advertise-client-urls": advertised,
 		"listen-peer-urls": peer, "initial-advertise-peer-urls": peer,
-		"initial-cluster":     name + "=" + peer,
+		"initial-cluster": initial, "initial-cluster-state": state,
+		"heartbeat-interval": "500", "election-timeout": "5000",
 		"listen-metrics-urls": "http://127.0.0.1:2381",
 		"cert-file":           tls + "/server-client.crt", "key-file": tls + "/server-client.key",
 		"trusted-ca-file": tls + "/server-ca.crt", "client-cert-auth": "true",
@@ -54,9 +62,21 @@ func (s *Server) startDatastore(ctx context.Context) error {
 		"snapshot-count": "10000", "log-level": "error",
 		"unsafe-no-fsync": "true", // a lab's disk is slow and its data worth nothing
 	}
-	return s.Group.Run(ctx, process.Child{
+	if s.alone {
+		flags["force-new-cluster"] = "true"
+	}
+	err = s.Group.Run(ctx, process.Child{
 		Name: "etcd", Args: config.Extra(flags, s.Options.List("etcd-arg")), Grace: 2 * time.Second,
 	})
+	switch {
+	case err != nil:
+		return err
+	case s.leader != nil:
+		return s.awaitPromotion(ctx, peer)
+	case s.alone:
+		return s.move(ctx, peer)
+	}
+	return nil
 }
 
 func (s *Server) hasEtcdData() bool { return files.Exists(s.Data.Server("db/etcd/member/wal")) }
@@ -69,10 +89,18 @@ func (s *Server) managedEtcd() (dir, name string, err error) {
 			return "", "", err
 		}
 	}
-	if s.hasEtcdData() {
+	if err := s.migrate(); err != nil {
+		return "", "", err
+	}
+	switch {
+	case s.Options.Bool("cluster-reset"):
+		logrus.Info("Starting etcd for new cluster, cluster-reset=true")
+	case s.hasEtcdData():
 		logrus.Info("Managed etcd cluster bootstrap already complete and initialized")
 		logrus.Info("Starting etcd for existing cluster member")
-	} else {
+	case s.leader != nil:
+		logrus.Info("Starting etcd to join cluster")
+	default:
 		logrus.Info("Managed etcd cluster initializing")
 		logrus.Info("Starting etcd for new cluster, cluster-reset=false")
 	}
@@ -81,10 +109,29 @@ func (s *Server) managedEtcd() (dir, name string, err error) {
 	if err == nil {
 		return dir, strings.TrimSpace(string(text)), nil
 	}
+	name = s.newName()
+	return dir, name, files.Write(file, []byte(name), 0o600)
+}
+
+func (s *Server) newName() string {
 	suffix := make([]byte, 4)
 	rand.Read(suffix)
-	name = s.ID.Name + "-" + hex.EncodeToString(suffix)
-	return dir, name, files.Write(file, []byte(name), 0o600)
+	return s.ID.Name + "-" + hex.EncodeToString(suffix)
+}
+
+// migrate makes managed etcd of what stands in for sqlite: k3s does so where
+// cluster-init meets a sqlite database, and never the other way.
+func (s *Server) migrate() error {
+	from := s.Data.Server("db/kine/member")
+	if s.hasEtcdData() || !files.Exists(from) {
+		return nil
+	}
+	logrus.Info("Migrating content from sqlite to etcd")
+	if err := os.Rename(from, s.Data.Server("db/etcd/member")); err != nil {
+		return err
+	}
+	s.alone = true
+	return os.Rename(s.Data.Server("db/state.db"), s.Data.Server("db/state.db.migrated"))
 }
 
 // sqliteFiles makes the files that show a sqlite datastore.

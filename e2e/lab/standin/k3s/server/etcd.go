@@ -14,6 +14,11 @@ import (
 
 // EtcdClient connects to the etcd of the server whose data is in data.
 func EtcdClient(data layout.Data) (*clientv3.Client, error) {
+	return etcdClient(data, "https://127.0.0.1:2379")
+}
+
+// etcdClient connects to any of the etcds at endpoints, in the name of the server whose data is in data.
+func etcdClient(data layout.Data, endpoints ...string) (*clientv3.Client, error) {
 	pair, err := tls.LoadX509KeyPair(data.TLS("etcd/client.crt"), data.TLS("etcd/client.key"))
 	if err != nil {
 		return nil, err
@@ -23,7 +28,7 @@ func EtcdClient(data layout.Data) (*clientv3.Client, error) {
 		return nil, err
 	}
 	return clientv3.New(clientv3.Config{
-		Endpoints:   []string{"https://127.0.0.1:2379"},
+		Endpoints:   endpoints,
 		DialTimeout: 5 * time.Second,
 		TLS:         &tls.Config{RootCAs: pki.Pool(ca), Certificates: []tls.Certificate{pair}},
 		Logger:      zap.NewNop(),
@@ -43,7 +48,11 @@ func (s *Server) members(ctx context.Context) (any, error) {
 	}
 	var all []map[string]any
 	for _, m := range list.Members {
-		all = append(all, map[string]any{"ID": m.ID, "name": m.Name, "peerURLs": m.PeerURLs, "clientURLs": m.ClientURLs})
+		one := map[string]any{"ID": m.ID, "name": m.Name, "peerURLs": m.PeerURLs, "clientURLs": m.ClientURLs}
+		if m.IsLearner {
+			one["isLearner"] = true
+		}
+		all = append(all, one)
 	}
 	return all, nil
 }

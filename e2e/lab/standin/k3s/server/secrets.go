@@ -31,8 +31,10 @@ func (s *Server) secrets(context.Context) error {
 		s.secret = known
 	case s.secret == "":
 		s.secret = token.NewSecret()
-	case known != "" && known != s.secret:
+	case known != "" && known != s.secret && !s.hasEtcdData():
 		return errOtherToken
+	case known != "" && known != s.secret:
+		s.unproven = true // another server may have changed it
 	}
 	agent, err := TokenOption(s.Options, "agent-token")
 	if err != nil {

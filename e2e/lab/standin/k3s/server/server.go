@@ -37,18 +37,25 @@ type Server struct {
 	pki         authorities
 	supervisor  *supervisor.Supervisor
 	client      kubernetes.Interface
+
+	// leader is the server that this one joins; nil when it joins none.
+	leader *leader
+	// unproven says that the token on disk is another one: the datastore decides.
+	unproven bool
+	// alone makes etcd a cluster of this one member, whoever was in it before.
+	alone bool
 }
 
 // etcd says whether the datastore is managed etcd, as the user sees it.
 func (s *Server) etcd() bool {
-	return s.Options.Bool("cluster-init") || s.hasEtcdData()
+	return s.Options.Bool("cluster-init") || s.Options.Bool("cluster-reset") || s.hasEtcdData() || s.told()
 }
 
 // Start brings the control plane up as far as its programs are running: the
 // port is open, the API need not answer yet.
 func (s *Server) Start(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{
-		s.networks, s.secrets, s.certificates, s.listen, s.startDatastore, s.startAPIServer, s.announce,
+		s.networks, s.join, s.secrets, s.certificates, s.listen, s.startDatastore, s.checkToken, s.startAPIServer, s.announce,
 	} {
 		if err := step(ctx); err != nil {
 			return err
@@ -153,6 +160,9 @@ func (s *Server) Control(ctx context.Context) {
 		}
 	}()
 	go s.keepCertificate(ctx)
+	if s.etcd() {
+		go s.keepMembers(ctx)
+	}
 	go s.deploy(ctx)
 }
 
@@ -161,6 +171,11 @@ func (s *Server) Control(ctx context.Context) {
 func (s *Server) ownNode(ctx context.Context) error {
 	if err := cluster.LabelServer(ctx, s.client, s.ID.Name, s.etcd()); err != nil {
 		return err
+	}
+	if s.etcd() {
+		if err := s.tellMember(ctx); err != nil {
+			return err
+		}
 	}
 	password, err := host.Password()
 	if err != nil {

@@ -76,4 +76,8 @@ func (c core) APIServers(ctx context.Context) ([]string, error) {
 	return cluster.APIServers(ctx, c.client)
 }
 
+func (c core) RotateToken(ctx context.Context, old, secret string) error {
+	return c.server.rotateToken(ctx, old, secret)
+}
+
 func (c core) Members(ctx context.Context) (any, error) { return c.server.members(ctx) }

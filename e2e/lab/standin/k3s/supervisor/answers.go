@@ -81,7 +81,15 @@ func (s *Supervisor) putToken(w http.ResponseWriter, r *http.Request) {
 	if node == old {
 		node = body.NewToken
 	}
-	err := WritePasswd(s.Data, body.NewToken, node)
+	core := s.core.Load()
+	if core == nil {
+		s.refuse(w, r, http.StatusServiceUnavailable, errCoreNotReady)
+		return
+	}
+	err := (*core).RotateToken(r.Context(), old, body.NewToken)
+	if err == nil {
+		err = WritePasswd(s.Data, body.NewToken, node)
+	}
 	if err == nil {
 		line := token.Format(s.ServerCA.PEM, "server", body.NewToken) + "\n"
 		err = files.Write(s.Data.Server("token"), []byte(line), 0o600)

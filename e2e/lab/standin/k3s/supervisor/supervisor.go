@@ -29,6 +29,8 @@ type Core interface {
 	APIServers(ctx context.Context) ([]string, error)
 	// Members describes the etcd members, nil without managed etcd.
 	Members(ctx context.Context) (any, error)
+	// RotateToken makes secret the one that opens the datastore's bootstrap data.
+	RotateToken(ctx context.Context, old, secret string) error
 }
 
 // Supervisor is the listener of one server.

@@ -35,6 +35,8 @@ func command(ctx context.Context, args []string) error {
 		return tokenCommand(ctx, args[1:])
 	case "etcd-snapshot":
 		return snapshotCommand(ctx, args[1:])
+	case "certificate":
+		return certificateCommand(args[1:])
 	}
 	return fmt.Errorf("the lab's stand-in does not imitate k3s %s", args[0])
 }
@@ -132,11 +134,17 @@ func (e *shutdownError) Error() string { return e.cause.Error() }
 
 func runServer(ctx context.Context, u *unit) error {
 	logrus.Infof("Starting k3s %s (standin0)", version.Get().GitVersion)
-	if u.options.String("server") != "" && u.options.String("token") != "" {
-		return &startError{errors.New("preparing server: the lab's stand-in cannot join a second server yet")}
-	}
 	s := &server.Server{Options: u.options, Data: u.data, ID: u.id, Env: u.env, Group: u.group}
+	if u.options.Bool("cluster-reset") {
+		if err := s.Reset(ctx); err != nil {
+			return &startError{err}
+		}
+		return &shutdownError{server.ErrReset}
+	}
 	if err := s.Start(ctx); err != nil {
+		if server.Shutdown(err) {
+			return &shutdownError{err}
+		}
 		return &startError{err}
 	}
 	up := make(chan struct{})
@@ -210,6 +218,7 @@ func runAgent(ctx context.Context, u *unit) error {
 		return err
 	}
 	logrus.Info("k3s agent is up and running")
+	go n.Follow(ctx, balancer)
 	return notify.Ready()
 }
 

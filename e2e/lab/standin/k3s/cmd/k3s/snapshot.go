@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -26,6 +27,8 @@ func snapshotCommand(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("etcd-snapshot", flag.ContinueOnError)
 	name := flags.String("name", "on-demand", "")
 	data := flags.String("data-dir", layout.DefaultDataDir, "")
+	output := flags.String("o", "table", "")
+	flags.StringVar(output, "output", "table", "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func snapshotCommand(ctx context.Context, args []string) error {
 	case "save":
 		return saveSnapshot(ctx, d, *name)
 	case "ls", "list":
-		return listSnapshots(d)
+		return listSnapshots(d, *output)
 	case "delete", "rm":
 		for _, n := range flags.Args() {
 			if err := os.Remove(d.Server("db/snapshots", filepath.Base(n))); err != nil {
@@ -77,10 +80,13 @@ func saveSnapshot(ctx context.Context, d layout.Data, name string) error {
 	return nil
 }
 
-func listSnapshots(d layout.Data) error {
+func listSnapshots(d layout.Data, output string) error {
 	entries, err := os.ReadDir(d.Server("db/snapshots"))
 	if err != nil {
 		return err
+	}
+	if output == "json" {
+		return jsonSnapshots(d, entries)
 	}
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 1, ' ', 0)
 	fmt.Fprintln(w, "Name\tLocation\tSize\tCreated")
@@ -93,4 +99,25 @@ func listSnapshots(d layout.Data) error {
 			info.ModTime().UTC().Format(time.RFC3339))
 	}
 	return w.Flush()
+}
+
+// jsonSnapshots lists them as objects of the kind that k3s keeps of them.
+func jsonSnapshots(d layout.Data, entries []os.DirEntry) error {
+	host, err := os.Hostname()
+	if err != nil {
+		return err
+	}
+	items := []any{}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return err
+		}
+		items = append(items, map[string]any{
+			"kind": "ETCDSnapshotFile", "apiVersion": "k3s.cattle.io/v1", "metadata": map[string]any{"name": "local-" + e.Name()},
+			"spec":   map[string]any{"snapshotName": e.Name(), "nodeName": host, "location": "file://" + d.Server("db/snapshots", e.Name())},
+			"status": map[string]any{"size": fmt.Sprint(info.Size()), "creationTime": info.ModTime().UTC().Format(time.RFC3339), "readyToUse": true},
+		})
+	}
+	return json.NewEncoder(os.Stdout).Encode(map[string]any{"kind": "List", "apiVersion": "v1", "metadata": map[string]any{}, "items": items})
 }
