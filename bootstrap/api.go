@@ -20,7 +20,8 @@ import (
 type api struct {
 	engine *Engine
 
-	mu       sync.Mutex // held while reading: the others wait for that answer
+	laid     atomic.Pointer[[]byte] // host keys that this run has left on the server
+	mu       sync.Mutex             // held while reading: the others wait for that answer
 	known    *k3s.Credentials
 	client   *kube.Client
 	releaser *charts.Releaser
@@ -115,6 +116,10 @@ func (c clusterSight) there() bool { return c.state.NoAPI == "" }
 // observeCluster asks the API, if there is one. That there is none yet is a
 // value; so is a refusal, whose text is the reason.
 func (e *Engine) observeCluster(ctx context.Context, s *sight) {
+	s.other = ""
+	if laid := e.api.laid.Load(); laid != nil {
+		s.laid = *laid
+	}
 	s.cluster = clusterSight{at: time.Now(), state: kube.State{NoAPI: e.want.noServer()}}
 	if e.want.serverDown(*s) {
 		return

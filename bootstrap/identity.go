@@ -101,11 +101,9 @@ func (e *Engine) keepID(id string) error {
 // that the server has of the others. Each line ends with the machine's name.
 func (w wanted) knownHosts(s sight, listed []inventory.Machine) []byte {
 	kept := map[string]string{}
-	if s.credentials != nil {
-		for line := range strings.Lines(string(s.credentials.KnownHosts)) {
-			if f := strings.Fields(line); len(f) == 4 {
-				kept[f[3]] = strings.Join(f, " ")
-			}
+	for line := range strings.Lines(string(s.keptHosts())) {
+		if f := strings.Fields(line); len(f) == 4 {
+			kept[f[3]] = strings.Join(f, " ")
 		}
 	}
 	var out strings.Builder
@@ -127,23 +125,23 @@ func (w wanted) keepKnownHosts(s sight, do doer) []plan.Action {
 	if w.existing() != nil || len(s.hostKeys) == 0 {
 		return nil
 	}
-	var have []byte
-	if s.credentials != nil {
-		have = s.credentials.KnownHosts
+	return k3s.KnownHostsPlan(server.Name, s.keptHosts(), w.knownHosts(s, w.config.Inventory().Machines), do.on(server.Name), do.api.keptKnownHosts)
+}
+
+// keptHosts are the host keys that the server has, as far as it was seen. What this
+// run has left there counts: credentials are read once, and not before k3s runs.
+func (s sight) keptHosts() []byte {
+	switch {
+	case s.laid != nil:
+		return s.laid
+	case s.credentials != nil:
+		return s.credentials.KnownHosts
 	}
-	return k3s.KnownHostsPlan(server.Name, have, w.knownHosts(s, w.config.Inventory().Machines), do.on(server.Name), do.api.keptKnownHosts)
+	return nil
 }
 
 // keptKnownHosts remembers what the server has now.
-func (a *api) keptKnownHosts(text []byte) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.known != nil {
-		known := *a.known
-		known.KnownHosts = text
-		a.known = &known
-	}
-}
+func (a *api) keptKnownHosts(text []byte) { a.laid.Store(&text) }
 
 // TrustResult is what a server knows of its cluster.
 type TrustResult struct {

@@ -132,6 +132,14 @@ func TestTheServerKeepsTheHostKeysOfAll(t *testing.T) {
 	if b := w.contents(s, pure()); len(b.actions) > 0 {
 		t.Errorf("once they are there: %s", render(b))
 	}
+	s.credentials.KnownHosts, s.laid = nil, []byte(want)
+	if b := w.contents(s, pure()); len(b.actions) > 0 {
+		t.Errorf("once this run has left them there: %s", render(b))
+	}
+	s.credentials = nil // k3s has not started, or starts again
+	if found := w.keepKnownHosts(s, pure()); len(found) > 0 {
+		t.Errorf("without credentials: %s", found[0].Reason)
+	}
 }
 
 func TestTrustTakesWhatTheServerHas(t *testing.T) {

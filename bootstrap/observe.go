@@ -34,6 +34,8 @@ type sight struct {
 	exposed []Exposed
 	// hostKeys are lines of known_hosts, by machine.
 	hostKeys map[string]string
+	// laid are those that this run has left on the server; nil before.
+	laid []byte
 	// other is why the server is that of another cluster; empty where it is ours.
 	other string
 }
@@ -103,6 +105,7 @@ func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) 
 		e.sight.facts[scope], e.sight.registries[scope] = fresh.facts[scope], fresh.registries[scope]
 	}
 	e.sight.credentials, e.sight.cluster = fresh.credentials, fresh.cluster
+	e.sight.laid, e.sight.other = fresh.laid, fresh.other
 	return e.copySight(), nil
 }
 

@@ -162,7 +162,8 @@ func scaled(t *testing.T, s *scene.Scene, server, one string) {
 		t.Errorf("%s is still a node", one)
 	}
 	mentions(t, "gpuctl.yaml", listed(t, s), "gpus: 0")
-	s.Must(0, "scale", "gpu", "--to", "1", "--yes")
+	back := s.Must(0, "scale", "gpu", "--to", "1", "--yes")
+	mentions(t, "what scale says of machines", back.Stderr, "machine "+one+": added")
 	settled(t, s, map[string]int{server: 0, one: 1})
 }
 
