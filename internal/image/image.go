@@ -103,9 +103,18 @@ func (s Source) config(ctx context.Context, text, arch string) (*v1.ConfigFile, 
 }
 
 func (s Source) fromMirror(ctx context.Context, ref name.Reference, prefix, arch string) (*v1.ConfigFile, error) {
-	rt, err := transportTrusting(append([]byte(s.Mirror.CA+"\n"), s.RootCAs...))
+	rt, login, err := s.mirrorAccess(prefix)
 	if err != nil {
 		return nil, err
+	}
+	return read(ctx, ref, arch, rt, login)
+}
+
+// mirrorAccess is how to be let into the mirror.
+func (s Source) mirrorAccess(prefix string) (http.RoundTripper, remote.Option, error) {
+	rt, err := transportTrusting(append([]byte(s.Mirror.CA+"\n"), s.RootCAs...))
+	if err != nil {
+		return nil, nil, err
 	}
 	login := remote.WithAuthFromKeychain(authn.DefaultKeychain)
 	switch {
@@ -114,7 +123,7 @@ func (s Source) fromMirror(ctx context.Context, ref name.Reference, prefix, arch
 	case s.Mirror.Username != "":
 		login = remote.WithAuth(&authn.Basic{Username: s.Mirror.Username, Password: s.Mirror.Password})
 	}
-	return read(ctx, ref, arch, below(prefix, rt), login)
+	return below(prefix, rt), login, nil
 }
 
 func read(ctx context.Context, ref name.Reference, arch string, rt http.RoundTripper, login remote.Option) (*v1.ConfigFile, error) {
