@@ -19,6 +19,7 @@ type contents struct {
 	program string // the mirror's
 	build   string // its key
 	k3s     string // the binary; empty for none
+	airgap  string // the archive of its images
 	debs    []string
 	drivers []string // packages of the driver's own repository
 	charts  []string
@@ -63,7 +64,10 @@ func (l *Lab) buildK3s(ctx context.Context, src string, c *contents) error {
 		return err
 	}
 	return l.step(ctx, "k3s images", func(ctx context.Context) (err error) {
-		c.images, err = k3sImages(ctx, l.cache, src)
+		if c.images, err = k3sImages(ctx, l.cache, src); err != nil {
+			return err
+		}
+		c.airgap, err = airgap(ctx, l.cache, src, c.images)
 		return err
 	})
 }
@@ -148,7 +152,7 @@ func (l *Lab) mirrorDir() string { return filepath.Join(l.Dir, "mirror") }
 func (l *Lab) serve(ctx context.Context, c contents) error {
 	dir := l.mirrorDir()
 	if c.k3s != "" {
-		if err := mirror.WriteK3s(filepath.Join(dir, "k3s"), K3sVersion, c.k3s); err != nil {
+		if err := mirror.WriteK3s(filepath.Join(dir, "k3s"), K3sVersion, c.k3s, c.airgap); err != nil {
 			return err
 		}
 	}

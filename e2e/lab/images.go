@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 
+	namepkg "github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/gpuctl/gpuctl/e2e/lab/gpu"
 	"github.com/gpuctl/gpuctl/e2e/lab/recipe"
@@ -20,10 +22,9 @@ const refAnnotation = "org.opencontainers.image.ref.name"
 // k3sImages are the images of the stand-in, packed once: compressing them takes
 // longer than all the rest of a lab's start.
 func k3sImages(ctx context.Context, cache recipe.Cache, src string) ([]gpu.Image, error) {
-	dir := filepath.Join(src, "lab", "standin")
 	packed, err := cache.Get(ctx, recipe.Recipe{
 		Name:   "k3s-images-packed",
-		Inputs: []string{filepath.Join(dir, "coredns"), filepath.Join(dir, "cmd", "pause"), filepath.Join(dir, "images.go")},
+		Inputs: k3sImageInputs(src),
 		Build: func(ctx context.Context, out string) error {
 			images, err := standin.Images(ctx, cache, src)
 			if err != nil {
@@ -46,6 +47,32 @@ func k3sImages(ctx context.Context, cache recipe.Cache, src string) ([]gpu.Image
 		return nil, err
 	}
 	return readLayout(packed)
+}
+
+// airgap is the archive of the stand-in's images, as a release of k3s has one.
+func airgap(ctx context.Context, cache recipe.Cache, src string, images []gpu.Image) (string, error) {
+	const name = "images.tar"
+	dir, err := cache.Get(ctx, recipe.Recipe{
+		Name:   "k3s-airgap",
+		Inputs: k3sImageInputs(src),
+		Build: func(_ context.Context, out string) error {
+			all := map[namepkg.Reference]v1.Image{}
+			for _, i := range images {
+				ref, err := namepkg.ParseReference(i.Ref)
+				if err != nil {
+					return err
+				}
+				all[ref] = i.Image
+			}
+			return tarball.MultiRefWriteToFile(filepath.Join(out, name), all)
+		},
+	})
+	return filepath.Join(dir, name), err
+}
+
+func k3sImageInputs(src string) []string {
+	dir := filepath.Join(src, "lab", "standin")
+	return []string{filepath.Join(dir, "coredns"), filepath.Join(dir, "cmd", "pause"), filepath.Join(dir, "images.go")}
 }
 
 // readLayout opens the images of an OCI layout by their annotated names.

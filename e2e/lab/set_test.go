@@ -17,7 +17,7 @@ func TestSetFileNamesWhatIsServed(t *testing.T) {
 	if err := os.WriteFile(binary, []byte("synthetic"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := mirror.WriteK3s(filepath.Join(l.mirrorDir(), "k3s"), K3sVersion, binary); err != nil {
+	if err := mirror.WriteK3s(filepath.Join(l.mirrorDir(), "k3s"), K3sVersion, binary, ""); err != nil {
 		t.Fatal(err)
 	}
 	path, err := l.SetFile()

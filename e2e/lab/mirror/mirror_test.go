@@ -102,7 +102,7 @@ func TestK3sReleaseAndRequestLog(t *testing.T) {
 	if err := os.WriteFile(binary, []byte("synthetic"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := WriteK3s(filepath.Join(c.Dir, "k3s"), "v1.34.4+k3s1", binary); err != nil {
+	if err := WriteK3s(filepath.Join(c.Dir, "k3s"), "v1.34.4+k3s1", binary, ""); err != nil {
 		t.Fatal(err)
 	}
 	address := serve(t, c)

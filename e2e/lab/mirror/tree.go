@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// WriteK3s lays a k3s release below dir as GitHub serves it: the binary and its
-// list of checksums.
-func WriteK3s(dir, version, binary string) error {
+// WriteK3s lays a k3s release below dir as GitHub serves it: the binary, the
+// archive of its images where there is one, and the list of checksums of both.
+func WriteK3s(dir, version, binary, images string) error {
 	release := filepath.Join(dir, version)
 	if err := os.MkdirAll(release, 0o755); err != nil {
 		return fmt.Errorf("laying k3s %s: %w", version, err)
@@ -32,7 +32,18 @@ func WriteK3s(dir, version, binary string) error {
 	if err := link(binary, filepath.Join(release, "k3s")); err != nil {
 		return fmt.Errorf("laying k3s %s: %w", version, err)
 	}
-	return writeFile(filepath.Join(release, "sha256sum-amd64.txt"), []byte(sum+"  k3s\n"))
+	list := sum + "  k3s\n"
+	if images != "" {
+		const name = "k3s-airgap-images-amd64.tar"
+		if sum, err = SHA256(images); err != nil {
+			return fmt.Errorf("laying k3s %s: %w", version, err)
+		}
+		if err := link(images, filepath.Join(release, name)); err != nil {
+			return fmt.Errorf("laying k3s %s: %w", version, err)
+		}
+		list += sum + "  " + name + "\n"
+	}
+	return writeFile(filepath.Join(release, "sha256sum-amd64.txt"), []byte(list))
 }
 
 // WriteCharts lays a Helm repository below dir: the packed charts and an
