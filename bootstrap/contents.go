@@ -56,6 +56,7 @@ func (w wanted) contents(s sight, do doer) book {
 	b.actions = append(b.actions, w.keepKnownHosts(s, do)...)
 	w.cluster(&b, s, do)
 	b.actions = w.rollout(b.actions, s, do)
+	w.offline(&b, s, do)
 	return b
 }
 
@@ -78,7 +79,7 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	if hostWant.Open != nil {
 		needs = append(needs, host.FirewallID(m.Name))
 	}
-	access := k3s.Access{On: on}
+	access := k3s.Access{On: on, Spread: spreading(m, b.network, do), Bundled: w.bundledK3s(facts)}
 	needs = append(needs, w.earlier(m, s)...)
 	if m.Role == inventory.Agent || k3sWant.ServerURL != "" {
 		if lead := w.lead(s).Name; w.existing() == nil && m.Role == inventory.Agent {
@@ -100,7 +101,7 @@ func (w wanted) machine(b *book, m inventory.Machine, s sight, do doer) {
 	}
 	tellRejection(k3sActions, m, b.network.Addresses[m.Name].NodeIP, do)
 	actions = w.drain(m, s, append(actions, k3sActions...), do)
-	found = append(found, k3sFound...)
+	found = append(append(found, k3sFound...), w.bundleLacks(m, facts, actions)...)
 
 	b.findings = append(b.findings, found...)
 	if diag.AnyBlocks(found) || b.out[m.Name] {

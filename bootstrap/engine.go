@@ -12,7 +12,9 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/bootstrap/spread"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/bundle"
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/diag"
 	"github.com/gpuctl/gpuctl/internal/event"
@@ -56,6 +58,8 @@ type Settings struct {
 	KeepID             func(id string) error
 	// Force lets versions meet that no tested set has together.
 	Force bool
+	// Bundle is an offline bundle that takes the place of every source; nil is none.
+	Bundle *bundle.Bundle
 }
 
 // Engine does what gpuctl's commands ask for, on one cluster.
@@ -64,6 +68,7 @@ type Engine struct {
 	want     wanted
 	fleet    *fleet
 	tell     narrator
+	spread   *spread.Spreader
 
 	mu    sync.Mutex // guards sight
 	sight sight
@@ -90,16 +95,27 @@ func New(s Settings) (*Engine, error) {
 	s.Secret(s.Key)
 	e := &Engine{
 		settings: s, tell: narrator{s.Sink},
-		want:  wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner, only: s.Nodes, force: s.Force, pinned: s.ClusterID, fresh: s.FreshID},
-		fleet: newFleet(machines, s.Dial, s.Sink),
+		want:   wanted{config: s.Config, set: s.Set, machines: machines, key: s.Key, owner: s.Owner, only: s.Nodes, force: s.Force, pinned: s.ClusterID, fresh: s.FreshID},
+		fleet:  newFleet(machines, s.Dial, s.Sink),
+		spread: spread.New(s.Secret),
 	}
 	e.fleet.setEnv(downloadEnv(s.Config.Spec.Proxy))
 	e.api = newAPI(e)
+	if s.Bundle != nil {
+		e.want.config.Spec.Sources = config.Sources{}
+		var err error
+		if e.want.bundle, err = takeBundle(s.Bundle, s.ChartCache); err != nil {
+			return nil, err
+		}
+	}
 	return e, nil
 }
 
-// Close ends all connections.
-func (e *Engine) Close() error { return e.fleet.close() }
+// Close ends all connections, after what machines still do for others.
+func (e *Engine) Close() error {
+	e.spread.Close(context.Background())
+	return e.fleet.close()
+}
 
 // doer is what actions use when they are applied.
 type doer struct {
@@ -107,6 +123,8 @@ type doer struct {
 	credentials func(context.Context) (k3s.Credentials, error)
 	api         *api
 	smoke       *smokeLog
+	// spread brings large files to machines; nil where nothing is applied.
+	spread *spread.Spreader
 }
 
 func (e *Engine) doer() doer {
@@ -115,6 +133,7 @@ func (e *Engine) doer() doer {
 		credentials: e.api.credentials,
 		api:         e.api,
 		smoke:       &smokeLog{},
+		spread:      e.spread,
 	}
 }
 

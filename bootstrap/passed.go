@@ -101,7 +101,7 @@ func (e *Engine) observeToPlan(ctx context.Context) (sight, error) {
 // registries is the user's registries.yaml and the files it needs beside it: a
 // certificate or key that stands in the place of a path is laid on the machine.
 func (w wanted) registries() ([]byte, []k3s.File, error) {
-	given := w.withMirror(w.config.Spec.Kubernetes.Registries)
+	given := w.shared(w.withMirror(w.config.Spec.Kubernetes.Registries))
 	if len(given) == 0 {
 		return nil, nil, nil
 	}
@@ -123,6 +123,30 @@ func (w wanted) registries() ([]byte, []k3s.File, error) {
 		return nil, nil, fmt.Errorf("writing registries.yaml: %w", err)
 	}
 	return data, files, nil
+}
+
+// shared names the registries whose images nodes give each other by k3s's
+// embedded registry: an empty entry is enough (k3s-io/docs, installation/registry-mirror).
+// A mirror of sources.images names them itself.
+func (w wanted) shared(given map[string]any) map[string]any {
+	if !w.config.Spec.Kubernetes.EmbeddedRegistry || w.config.Spec.Sources.Images.URL != "" {
+		return given
+	}
+	given = maps.Clone(given)
+	if given == nil {
+		given = map[string]any{}
+	}
+	mirrors := map[string]any{}
+	if own, ok := given["mirrors"].(map[string]any); ok {
+		mirrors = maps.Clone(own)
+	}
+	for _, host := range k3s.Mirrored() {
+		if _, there := mirrors[host]; !there {
+			mirrors[host] = map[string]any{}
+		}
+	}
+	given["mirrors"] = mirrors
+	return given
 }
 
 // withMirror adds how to be let into the mirror of images. The configuration has

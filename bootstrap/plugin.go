@@ -26,6 +26,7 @@ func (w wanted) plugin(s sight) (rel charts.Release, ok bool) {
 	if url := w.config.Spec.Sources.Charts.URL; url != "" {
 		rel.Chart.Repository = url
 	}
+	rel.Chart = w.bundled(rel.Chart)
 	rel.Owner = w.owner
 	return rel, true
 }

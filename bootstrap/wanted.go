@@ -8,8 +8,10 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/bundle"
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/inventory"
+	"github.com/gpuctl/gpuctl/internal/source"
 )
 
 // wanted is everything the user wants, resolved as far as it can be without
@@ -32,6 +34,8 @@ type wanted struct {
 	only []string
 	// pinned is the cluster's id as this computer knows it, fresh the one for a new cluster.
 	pinned, fresh string
+	// bundle is an offline bundle that takes the place of every source; nil is none.
+	bundle *offline
 	// force lets versions meet that were not tested together.
 	force bool
 	// upgrade is how k3s is brought to the wanted release; nil leaves each machine at its own.
@@ -103,6 +107,10 @@ func (w wanted) nvidia(m inventory.Machine) nvidia.Want {
 	if base := strings.TrimRight(packages.URL, "/"); base != "" {
 		t.Repository, t.KeyURL = base+"/stable/deb", base+"/gpgkey"
 	}
+	if w.bundle != nil {
+		packages = source.Source{}
+		t.Repository, t.KeyURL = "file:"+toolkitDir+"/stable/deb", "file://"+toolkitDir+"/gpgkey"
+	}
 	return nvidia.Want{
 		Machine: m.Name, DataDir: m.DataDir, GPUs: m.GPUs, GPUModel: m.GPUModel, Mode: w.config.Group(m.Group).Driver.Mode,
 		Images: nvidia.Images{Repository: w.set.Driver.Images.Repository, Versions: w.set.Driver.Images.Versions, OS: w.set.Driver.Images.OS},
@@ -123,6 +131,9 @@ func (w wanted) driver(m inventory.Machine) nvidia.Driver {
 	}
 	if base := strings.TrimRight(w.config.Spec.Sources.Packages.URL, "/"); base != "" {
 		d.Repository = base + "/cuda/repos"
+	}
+	if w.bundle != nil {
+		d.Repository = "file://" + driverDir + "/cuda/repos"
 	}
 	return d
 }
@@ -146,9 +157,14 @@ func (w wanted) k3s(m inventory.Machine, s sight, net Network) k3s.Want {
 	if want.Version == w.set.K3s.Version {
 		want.SHA256, _ = w.set.Checksum(arch(s.facts[m.Name]))
 	}
+	if w.bundle != nil {
+		f, _ := w.bundle.Find(bundle.K3s, "k3s", arch(s.facts[m.Name])) // without one there is a finding
+		want.Bundle, want.SHA256, want.ImageMirror = w.bundle.Path, f.SHA256, ""
+	}
 	if m.Role == inventory.Server {
 		want.Datastore, want.Backend, want.Disable = spec.Datastore, net.Backend, spec.Disable
 		want.FlannelExternal, want.OnlyServer = net.External, w.servers() == 1
+		want.EmbeddedRegistry = spec.EmbeddedRegistry
 		want.Extra = spec.Config.Server
 		for _, s := range sans(m, a, w.names(spec.TLSSANs)) {
 			want.TLSSANs = append(want.TLSSANs, s.name)
@@ -182,6 +198,7 @@ func (w wanted) operator(s sight) (charts.Release, []string) {
 	if sources.Charts.URL != "" {
 		rel.Chart.Repository = sources.Charts.URL
 	}
+	rel.Chart = w.bundled(rel.Chart)
 	// An operator that is there already is kept and changed only as asked, see charts.Adopt.
 	rel.Owner, rel.Adopt, rel.Asked = w.owner, true, w.askedOfTheirs(s)
 	return rel, overrides

@@ -2,6 +2,7 @@ package k3s
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/bootstrap/spread"
 	"github.com/gpuctl/gpuctl/internal/source"
 )
 
@@ -49,6 +51,9 @@ func downloadAction(w Want, s Seen, a Access, reason string) plan.Action {
 	if d.sum == "" {
 		sum = "sha256 from the source's own sha256sum-" + s.Arch + ".txt: the set does not know this version"
 	}
+	if w.Bundle != "" {
+		return bundledAction(w, d, a, reason)
+	}
 	return plan.Action{
 		ID: BinaryID(w.Machine), Machine: w.Machine,
 		Title:   "download k3s " + w.Version,
@@ -84,6 +89,10 @@ func (d download) apply(ctx context.Context, a Access, proxy Proxy, say plan.Say
 			return err
 		}
 	}
+	if a.Spread != nil {
+		// Many machines that cannot download cost one upload where they reach each other.
+		return a.Spread(ctx, d.file(fetch), spread.Place{Path: d.staged, Mode: "0755"}, say)
+	}
 	body, err := fetch(ctx, d.url)
 	if err != nil {
 		return fmt.Errorf("downloading k3s: %w", err)
@@ -91,6 +100,35 @@ func (d download) apply(ctx context.Context, a Access, proxy Proxy, say plan.Say
 	defer body.Close()
 	_, err = a.On.Run(ctx, d.command("stdin", body))
 	return err
+}
+
+// file is the binary as this computer downloads it.
+func (d download) file(fetch func(context.Context, string) (io.ReadCloser, error)) spread.File {
+	return spread.File{Name: "k3s", SHA256: d.sum, Open: func(ctx context.Context, offset int64) (io.ReadCloser, error) {
+		body, err := fetch(ctx, d.url)
+		if err != nil {
+			return nil, fmt.Errorf("downloading k3s: %w", err)
+		}
+		if _, err := io.CopyN(io.Discard, body, offset); err != nil {
+			return nil, errors.Join(fmt.Errorf("downloading k3s: %w", err), body.Close())
+		}
+		return body, nil
+	}}
+}
+
+// bundledAction lays the binary of an offline bundle.
+func bundledAction(w Want, d download, a Access, reason string) plan.Action {
+	return plan.Action{
+		ID: BinaryID(w.Machine), Machine: w.Machine,
+		Title:   "send k3s " + w.Version,
+		Reason:  reason,
+		Ahead:   true,
+		Changes: []string{w.Bundle + " -> " + d.staged, "sha256 " + a.Bundled.SHA256},
+		Timeout: 2 * time.Hour,
+		Apply: func(ctx context.Context, say plan.Say) error {
+			return a.Spread(ctx, a.Bundled, spread.Place{Path: d.staged, Mode: "0755"}, say)
+		},
+	}
 }
 
 func (d download) command(from string, stdin io.Reader) remote.Cmd {
@@ -161,3 +199,18 @@ func fetchFrom(mirror source.Source) func(context.Context, string) (io.ReadClose
 		return res.Body, nil
 	}
 }
+
+// Release says where the files of a release of k3s are.
+type Release struct {
+	// Base is the folder, List the list of checksums in it, Name the binary's name.
+	Base, List, Name string
+}
+
+// ReleaseOf is a release at a source; an empty one is DefaultSource.
+func ReleaseOf(source, version, arch string) Release {
+	d := downloadOf(Want{Source: source, Version: version}, arch)
+	return Release{Base: strings.TrimSuffix(d.url, "/"+d.name), List: d.list, Name: d.name}
+}
+
+// Sum finds the checksum of a file in the release's list, "" where it is not in it.
+func (Release) Sum(list []byte, name string) string { return checksum(string(list), name) }

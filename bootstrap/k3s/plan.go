@@ -11,6 +11,7 @@ import (
 
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/bootstrap/spread"
 	"github.com/gpuctl/gpuctl/internal/diag"
 )
 
@@ -20,6 +21,11 @@ type Access struct {
 	On remote.Runner
 	// Fetch opens a URL on the client, for machines that cannot download themselves; nil means plain HTTP.
 	Fetch func(ctx context.Context, url string) (io.ReadCloser, error)
+	// Spread brings a file to a path of the machine, from another machine of its network where one has it; nil sends it
+	// from here.
+	Spread func(ctx context.Context, f spread.File, to spread.Place, say plan.Say) error
+	// Bundled is the binary of an offline bundle, where Want.Bundle names one.
+	Bundled spread.File
 	// Join returns the credentials of the server to join; nil on the first server.
 	Join func(ctx context.Context) (Credentials, error)
 	// StartLimit bounds the time k3s may take to come up; 0 means 5 minutes.

@@ -79,6 +79,9 @@ func Config(w Want) string {
 			// k3s would advertise the external address to the nodes, which a provider's firewall may close.
 			values["advertise-address"], _, _ = strings.Cut(w.NodeIP, ",")
 		}
+		if w.EmbeddedRegistry {
+			values["embedded-registry"] = true
+		}
 		lists["tls-san"], lists["disable"] = w.TLSSANs, w.Disable
 	}
 	mergeExtra(values, lists, w.Extra)

@@ -63,6 +63,8 @@ type Want struct {
 	Source string
 	// Mirror is how to be let into Source.
 	Mirror source.Source
+	// Bundle is the offline bundle that the binary comes from; empty means Source.
+	Bundle string
 	// ServerURL is "https://host:6443" of a server to join; empty on the first server only.
 	ServerURL string
 	// AgentToken is the token agents must have, where it is already known; drift shows then.
@@ -79,6 +81,8 @@ type Want struct {
 	Why []string
 	// Chosen is the same in short, for whoever reads only the plan.
 	Chosen []string
+	// EmbeddedRegistry lets nodes give each other images (servers).
+	EmbeddedRegistry bool
 	// TLSSANs are names and addresses to add to the API's certificate (servers).
 	TLSSANs []string
 	// Disable lists packaged components to leave out (servers).

@@ -1,9 +1,10 @@
-# Prints what is at the URL $1, at most 64 kB. apt's own helper serves machines
+# Prints what is at the URL $1, at most 64 kB; a bundle has it in a file. apt's own helper serves machines
 # that have neither curl nor wget. $GPUCTL_AUTHORIZATION and $GPUCTL_CA are the
 # login and the certificates of a mirror, which only curl is given: exit code 41
 # where there is none.
 set -eu
 umask 077
+case $1 in file:///*) exec head -c 60000 -- "${1#file://}" ;; esac
 t=$(mktemp -d)
 trap 'rm -rf "$t"' EXIT
 : >"$t/curl"

@@ -159,3 +159,23 @@ func (p DriverPackages) names(kernel string) []string {
 	}
 	return append(append(out, p.Kernel+"-"+kernel), p.Packages...)
 }
+
+// DriverSource is NVIDIA's repository of drivers for a system ("ubuntu2404") and
+// an architecture as Go names it, at its own place or below a mirror.
+func DriverSource(system, arch, mirror, fingerprint string, keys map[string]string) (Source, error) {
+	if keyFile(system) == "" {
+		return Source{}, fmt.Errorf("NVIDIA's repository for %q is not known; there are ubuntu2204, ubuntu2404, debian12, debian13", system)
+	}
+	folder := "x86_64"
+	if arch == "arm64" {
+		if !strings.HasPrefix(system, "ubuntu") {
+			return Source{}, fmt.Errorf("NVIDIA's repository for %s on arm64 is not known", system)
+		}
+		folder = "sbsa"
+	}
+	w := Want{Driver: Driver{KeyFingerprint: fingerprint, Keys: keys}}
+	if mirror != "" {
+		w.Driver.Repository = mirror + "/cuda/repos"
+	}
+	return w.source(system, folder), nil
+}

@@ -41,6 +41,8 @@ type globalFlags struct {
 	noColor bool
 	// force lets versions meet that no tested set has together; plan and apply have it.
 	force bool
+	// bundle is an offline bundle to take everything from; plan and what applies have it.
+	bundle string
 	// acceptNewHostKeys agrees to sending secrets to machines seen for the first time.
 	acceptNewHostKeys bool
 }

@@ -36,8 +36,13 @@ an operator that is there is kept with its values and changed only as asked.`,
 		},
 	}
 	o.addFlags(cmd)
+	addBundle(cmd, a)
 	addForce(cmd, a)
 	return cmd
+}
+
+func addBundle(cmd *cobra.Command, a *app) {
+	cmd.Flags().StringVar(&a.flags.bundle, "bundle", "", "take everything from this offline bundle, a `file` of gpuctl bundle create")
 }
 
 func addForce(cmd *cobra.Command, a *app) {

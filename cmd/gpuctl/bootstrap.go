@@ -38,6 +38,7 @@ A gpuctl.yaml that is there already and says something else is never overwritten
 	f.StringVar(&o.hosts.IdentityFile, "identity-file", "", "private key `file`")
 	f.StringVar(&o.hosts.SudoPasswordFile, "sudo-password-file", "", "`file` that holds the password for sudo")
 	o.addFlags(cmd)
+	addBundle(cmd, a)
 	return cmd
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/bootstrap/sshconn"
 	"github.com/gpuctl/gpuctl/charts"
+	"github.com/gpuctl/gpuctl/internal/bundle"
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/event"
 	"github.com/gpuctl/gpuctl/internal/inventory"
@@ -67,9 +68,11 @@ type engineDeps struct {
 	Nodes []string
 	// Force lets versions meet that no tested set has together.
 	Force bool
-	State state.Dir
-	Sink  event.Sink
-	Log   *slog.Logger
+	// Bundle is an offline bundle; nil is none.
+	Bundle *bundle.Bundle
+	State  state.Dir
+	Sink   event.Sink
+	Log    *slog.Logger
 	// Secret registers a value that must not appear in any record.
 	Secret func(string)
 	// RetryFor is how long a machine that does not answer is tried again.
@@ -108,7 +111,7 @@ func newEngine(d engineDeps) (Engine, error) {
 	e, err := bootstrap.New(bootstrap.Settings{
 		Config: d.Config, Set: set, Inventory: d.Inventory, Nodes: d.Nodes, Dial: dialWith(dialer), Sink: d.Sink, Log: d.Log,
 		Secret: d.Secret, Read: d.Ask.read, Key: rand.Text(), Owner: owner, Who: whoAmI(), KnownHosts: d.State.KnownHosts(),
-		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept, Force: d.Force,
+		ChartCache: filepath.Join(d.State.Path(), "charts"), Kubeconfig: kept, Force: d.Force, Bundle: d.Bundle,
 		ClusterID: id, FreshID: strings.ToLower(rand.Text()), KeepID: d.State.KeepClusterID,
 	})
 	if err != nil {

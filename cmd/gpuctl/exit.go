@@ -10,6 +10,7 @@ import (
 	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/bootstrap/remote"
+	"github.com/gpuctl/gpuctl/internal/bundle"
 	"github.com/gpuctl/gpuctl/internal/config"
 	"github.com/gpuctl/gpuctl/internal/kube"
 	"github.com/gpuctl/gpuctl/internal/state"
@@ -62,9 +63,11 @@ func exitCode(err error) int {
 		return exitUsage
 	case unreachable(err):
 		return exitUnreachable
+	case errors.Is(err, bundle.ErrBundle), errors.Is(err, bundle.ErrSignature):
+		return exitFindings
 	case is[*bootstrap.BlockedError](err), errors.Is(err, plan.ErrConsent), is[*bootstrap.StaysError](err), is[*kube.QuorumError](err):
 		return exitFindings
-	case is[*plan.ActionError](err), is[*provision.RunError](err):
+	case is[*collectError](err), is[*plan.ActionError](err), is[*provision.RunError](err):
 		return exitAction
 	case is[*bootstrap.SmokeError](err):
 		return exitSmoke

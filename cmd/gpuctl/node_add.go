@@ -59,6 +59,7 @@ What fails afterwards is repaired by gpuctl apply, or by the same command again.
 	f.StringVar(&o.like.PrivateAddress, "private-address", "", "the `address` that the other machines use")
 	f.StringVar(&o.like.DataDir, "data-dir", "", "where k3s keeps its data, a `directory` on the machine")
 	o.addFlags(cmd)
+	addBundle(cmd, a)
 	return cmd
 }
 

@@ -53,6 +53,7 @@ whose node is Ready and alive is not replaced.`,
 	cmd.Flags().StringVar(&o.host, "host", "", "the machine's new address, `[user@]host[:port]`; what it does not say stays")
 	cmd.Flags().BoolVar(&o.acceptKey, "accept-new-host-key", false, "agree to the host key that the machine shows now")
 	o.addFlags(cmd)
+	addBundle(cmd, a)
 	return cmd
 }
 

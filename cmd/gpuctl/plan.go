@@ -24,6 +24,7 @@ Exit code 3: findings block. Exit code 4: a machine was not reached.`,
 		},
 	}
 	addForce(cmd, a)
+	addBundle(cmd, a)
 	return cmd
 }
 

@@ -33,6 +33,7 @@ going to do, and can be run again at any time: what is right already stays.`,
 		newInit(a), newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
 		newNode(a), newGPU(a), newProvision(a), newScale(a), newCost(a), newKubeconfig(a), newTrust(a), newSSH(a), newReset(a),
 		newUpgrade(a), newEtcd(a), newCertificate(a), newToken(a),
+		newBundle(a),
 		newExplain(a), newSchema(a), newVersion(a), newDocs(a),
 	)
 	return root

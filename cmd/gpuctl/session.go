@@ -111,7 +111,15 @@ func (s *session) run(ctx context.Context, n need, do func(context.Context, *ses
 		sinks, debug = append(sinks, s.record), s.record.Debug()
 	}
 	s.sink = stamped(event.Tee(sinks...))
+	offline, err := s.openBundle(n)
+	if err != nil {
+		return err
+	}
+	if offline != nil {
+		defer offline.Close()
+	}
 	s.engine, err = s.newEngine(engineDeps{
+		Bundle: offline,
 		Config: s.config, Inventory: s.inventory, Nodes: s.flags.nodes, Force: s.flags.force, State: s.state,
 		Sink:   s.sink,
 		Log:    slog.New(slog.NewTextHandler(debug, &slog.HandlerOptions{Level: slog.LevelDebug})),

@@ -103,6 +103,8 @@ type Kubernetes struct {
 	Config K3sConfig `yaml:"config,omitempty"`
 	// Registries is the content of k3s's registries.yaml. A secret is {env: NAME}, {file: PATH}, {prompt: true} or {descriptor: N}; such a reference in a tls path (ca_file, cert_file, key_file) lays its content on the machines.
 	Registries map[string]any `yaml:"registries,omitempty"`
+	// EmbeddedRegistry lets nodes fetch images from each other (k3s's embedded registry, Spegel); nodes reach each other on TCP 5001 and 6443 for it.
+	EmbeddedRegistry bool `yaml:"embeddedRegistry,omitempty"`
 	// Existing is a cluster that gpuctl did not make: gpuctl does the GPU half alone, and joins machines to it where they are named.
 	Existing *Existing `yaml:"existing,omitempty"`
 }

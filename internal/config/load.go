@@ -163,6 +163,7 @@ func (c *Config) resolvePaths(dir, home string) {
 	for _, src := range s.Sources.all() {
 		fix(&src.CAFile)
 	}
+	fix(&s.Sources.Bundle)
 	_ = s.mapReferences(func(r Secret, _ string) (any, error) {
 		fix(&r.File)
 		return r.written(), nil

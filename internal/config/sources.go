@@ -17,6 +17,8 @@ type Sources struct {
 	Charts Source `yaml:"charts,omitempty"`
 	// Images is a registry that mirrors every upstream registry under its host name.
 	Images Source `yaml:"images,omitempty"`
+	// Bundle is the path of an offline bundle (gpuctl bundle create) that takes the place of all others.
+	Bundle string `yaml:"bundle,omitempty"`
 }
 
 // Source is a mirror: its URL alone, or with what it takes to be let in.
@@ -63,6 +65,7 @@ func (s *Sources) all() []named {
 }
 
 func (k checker) sources(s Sources) {
+	k.match(k.file, s.Bundle, "spec.sources.bundle", "a path without control characters")
 	for _, src := range s.all() {
 		at := "spec.sources." + src.key
 		if _, long := k.at[at+".url"]; long {

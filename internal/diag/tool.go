@@ -12,6 +12,13 @@ func toolProblems() []Problem {
 			Match:   []string{"done, but still needed"},
 		},
 		{
+			Code: "bundle-lacks", Area: "tool", Severity: Blocks,
+			Title:   "The offline bundle lacks what a machine needs",
+			Symptom: "FILE (set ...) has no k3s, packages, images or chart for this machine",
+			Cause:   "the bundle was made for another set, architecture or operating system than gpuctl.yaml and the machine have",
+			Fix:     []string{"gpuctl bundle create with the same gpuctl.yaml, --arch and --os of the machines", "or change the versions in gpuctl.yaml to those of: gpuctl bundle verify FILE"},
+		},
+		{
 			Code: "api-not-there", Area: "cluster", Severity: Blocks,
 			Title:     "The Kubernetes API does not answer",
 			Symptom:   "connection refused or no route through the server's SSH connection",

@@ -12,6 +12,7 @@ func table() map[string]where {
 		"api-not-there":                  detected | unit,
 		"apt-sources-conflict":           detected | unit | lab,
 		"architecture-unsupported":       detected | unit,
+		"bundle-lacks":                   detected | unit,
 		"certificates-expired":           detected | unit,
 		"cgroup-missing":                 detected | unit,
 		"cgroup-v1-refused":              detected | unit,
