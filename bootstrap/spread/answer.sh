@@ -22,7 +22,7 @@ done
 [ "$method" = GET ] || refuse '405 Method Not Allowed'
 name=${path#/}
 case $name in *[!0-9a-f]* | '') refuse '404 Not Found' ;; esac
-[ "${#name}" -eq 64 ] && [ -f "$dir/$name" ] || refuse '404 Not Found'
+if [ "${#name}" -ne 64 ] || [ ! -f "$dir/$name" ]; then refuse '404 Not Found'; fi
 case $from in *[!0-9]* | '' | ??????????????*) refuse '416 Range Not Satisfiable' ;; esac
 size=$(wc -c <"$dir/$name")
 [ "$from" -lt "$size" ] || refuse '416 Range Not Satisfiable'

@@ -163,6 +163,9 @@ func (a *app) collecting(o bundleOptions, named bool) (collect.Options, error) {
 	if errors.Is(err, fs.ErrNotExist) && !named {
 		c, err = config.Config{}, nil
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return collect.Options{}, usagef("there is no %s here", a.flags.file)
+	}
 	if err != nil {
 		return collect.Options{}, err
 	}
