@@ -25,5 +25,5 @@ func (l *Lab) ServeNextK3s(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("building k3s %s: %w", NextK3s, err)
 	}
-	return mirror.WriteK3s(filepath.Join(l.mirrorDir(), "k3s"), NextK3s, filepath.Join(dir, "k3s"))
+	return mirror.WriteK3s(filepath.Join(l.mirrorDir(), "k3s"), NextK3s, filepath.Join(dir, "k3s"), "")
 }
