@@ -41,12 +41,29 @@ func (a *api) order() []inventory.Machine {
 
 // through opens a connection as seen from a server, any that answers.
 func (a *api) through(ctx context.Context, network, address string) (net.Conn, error) {
+	return race(ctx, a, func(ctx context.Context, m inventory.Machine) (net.Conn, error) {
+		return a.engine.fleet.on(m.Name).Dial(ctx, network, address)
+	}, func(late net.Conn) { _ = late.Close() }) // nobody has it
+}
+
+// read reads the credentials from a server that has them. One on which k3s never
+// started says so only where no other has any.
+func (a *api) read(ctx context.Context) (k3s.Credentials, error) {
+	return race(ctx, a, func(ctx context.Context, m inventory.Machine) (k3s.Credentials, error) {
+		return k3s.ReadCredentials(ctx, a.engine.fleet.on(m.Name), m.DataDir)
+	}, func(k3s.Credentials) {})
+}
+
+// race asks one server after the other and returns the first answer that is
+// none of an error. The next is asked when one fails, or is silent for a while.
+// The losers are cancelled; drop takes an answer that comes too late.
+func race[T any](ctx context.Context, a *api, ask func(context.Context, inventory.Machine) (T, error), drop func(T)) (T, error) {
 	servers := a.order()
 	if len(servers) == 1 {
-		return a.engine.fleet.on(servers[0].Name).Dial(ctx, network, address)
+		return ask(ctx, servers[0])
 	}
 	type answer struct {
-		conn   net.Conn
+		value  T
 		err    error
 		server string
 	}
@@ -56,13 +73,13 @@ func (a *api) through(ctx context.Context, network, address string) (net.Conn, e
 	defer next.Stop()
 	asked, open := 0, 0
 	var errs []error
-	// The losers are cancelled, and closed where they come too late.
+	var none T
 	defer func() {
 		cancel()
 		go func() {
 			for range open {
-				if late := <-answers; late.conn != nil {
-					_ = late.conn.Close()
+				if late := <-answers; late.err == nil {
+					drop(late.value)
 				}
 			}
 		}()
@@ -73,10 +90,10 @@ func (a *api) through(ctx context.Context, network, address string) (net.Conn, e
 			if asked == len(servers) {
 				continue
 			}
-			name := servers[asked].Name
+			m := servers[asked]
 			go func() {
-				conn, err := a.engine.fleet.on(name).Dial(ctx, network, address)
-				answers <- answer{conn, err, name}
+				value, err := ask(ctx, m)
+				answers <- answer{value, err, m.Name}
 			}()
 			asked, open = asked+1, open+1
 			next.Reset(nextServerAfter)
@@ -84,45 +101,27 @@ func (a *api) through(ctx context.Context, network, address string) (net.Conn, e
 			open--
 			if got.err == nil {
 				a.last.Store(&got.server)
-				return got.conn, nil
+				return got.value, nil
 			}
-			errs = append(errs, named(got.server, got.err))
-			if len(errs) == len(servers) {
-				return nil, errors.Join(errs...)
+			if errs = append(errs, got.err); len(errs) == len(servers) {
+				return none, telling(errs)
 			}
 			next.Reset(0)
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return none, context.Cause(ctx)
 		}
 	}
 }
 
-// read reads the credentials from the first server that has them. A server on
-// which k3s never started says so only where no other has any.
-func (a *api) read(ctx context.Context) (k3s.Credentials, error) {
-	var errs []error
-	for _, server := range a.order() {
-		one, cancel := ctx, context.CancelFunc(func() {})
-		if len(a.engine.want.serverList()) > 1 {
-			one, cancel = context.WithTimeout(ctx, 15*time.Second) // one that is gone must not use up the others' time
-		}
-		c, err := k3s.ReadCredentials(one, a.engine.fleet.on(server.Name), server.DataDir)
-		cancel()
-		if err == nil {
-			return c, nil
-		}
-		if !errors.Is(err, k3s.ErrNoCredentials) || len(errs) == 0 {
-			errs = append(errs, err)
-		}
-		if ctx.Err() != nil {
-			break
-		}
+// telling are the errors of all servers, without those that only say that k3s
+// has not started there, where others say more.
+func telling(errs []error) error {
+	more := slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return errors.Is(err, k3s.ErrNoCredentials) })
+	switch len(more) {
+	case 0:
+		return errs[0]
+	case 1:
+		return more[0]
 	}
-	if len(errs) > 1 {
-		errs = slices.DeleteFunc(errs, func(err error) bool { return errors.Is(err, k3s.ErrNoCredentials) })
-	}
-	if len(errs) == 1 {
-		return k3s.Credentials{}, errs[0]
-	}
-	return k3s.Credentials{}, errors.Join(errs...)
+	return errors.Join(more...)
 }
