@@ -25,7 +25,9 @@ type MachineView struct {
 	Host  string       `json:"host"`
 	State MachineState `json:"state"`
 	Error string       `json:"error,omitempty"`
-	OS    string       `json:"os,omitempty"`
+	// Code is the entry of the catalogue that explains Error.
+	Code diag.Code `json:"code,omitempty"`
+	OS   string    `json:"os,omitempty"`
 	// Kernel is uname -r.
 	Kernel string `json:"kernel,omitempty"`
 	CPUs   int    `json:"cpus,omitempty"`

@@ -31,7 +31,7 @@ func machineView(m inventory.Machine, s sight, b book) MachineView {
 	if !seen {
 		v.State = Unreachable
 		if err := s.unreached[m.Name]; err != nil {
-			v.Error = err.Error()
+			v.Error, v.Code = err.Error(), diag.CodeOf(err)
 		}
 		return v
 	}

@@ -148,7 +148,7 @@ func (c *Conn) sudoError(name string, m sudoMode, detail string) error {
 	e := &remote.SudoError{Host: c.host, User: c.user, Name: name, Detail: detail}
 	switch m {
 	case sudoNeeded:
-		e.Kind = remote.SudoPasswordNeeded
+		e.Kind = neededKind(detail)
 	case sudoAbsent:
 		e.Kind = remote.SudoAbsent
 	case sudoRefused:
@@ -158,6 +158,18 @@ func (c *Conn) sudoError(name string, m sudoMode, detail string) error {
 	}
 	s.detail = detail
 	return e
+}
+
+// neededKind is why sudo -n did not open root. Its exit code says that it did not;
+// a few words say that no password would help either.
+func neededKind(text string) remote.SudoKind {
+	switch {
+	case strings.Contains(text, "command not found"):
+		return remote.SudoAbsent
+	case refusedKind(text) == remote.SudoNotAllowed:
+		return remote.SudoNotAllowed
+	}
+	return remote.SudoPasswordNeeded
 }
 
 // refusedKind tells a wrong password from a rule that forbids: sudo's exit

@@ -126,3 +126,22 @@ func FuzzFrames(f *testing.F) {
 		}
 	})
 }
+
+// Case 020: the exit code of sudo -n says that it needs a password; only a rule
+// against the user, or no sudo at all, is another matter.
+func TestNeededKindCase020(t *testing.T) {
+	for text, want := range map[string]remote.SudoKind{
+		"":                             remote.SudoPasswordNeeded,
+		"sudo: a password is required": remote.SudoPasswordNeeded,
+		"sudo: interactive authentication is required":                                      remote.SudoPasswordNeeded,
+		"[sudo] senha para ubuntu:":                                                         remote.SudoPasswordNeeded,
+		"sudo: unable to resolve host gpu-1: Name or service not known":                     remote.SudoPasswordNeeded,
+		"ubuntu is not in the sudoers file.":                                                remote.SudoNotAllowed,
+		"sudo: unable to resolve host gpu-1\nSorry, user ubuntu may not run sudo on gpu-1.": remote.SudoNotAllowed,
+		"bash: line 1: sudo: command not found":                                             remote.SudoAbsent,
+	} {
+		if got := neededKind(text); got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

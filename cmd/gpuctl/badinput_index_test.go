@@ -37,7 +37,7 @@ func badInputs() map[string][]string {
 		"a mirror that answers HTML":    {"bootstrap/k3s/scripts_test.go TestDownloadScript: a web page", "charts/archive_test.go TestFetchFailures: a web page", "bootstrap/nvidia/toolkit_test.go TestOnlyThePinnedKeyPasses: a web page", "internal/image/image_test.go TestWhatIsNotReadSaysWhy"},
 		"disk full in mid-upload":       {"bootstrap/sshconn/diskfull_test.go TestDiskFullInMidUpload"},
 		"chart not found":               {"charts/archive_test.go TestFetchFailures: no such chart", "charts/archive_test.go TestFetchFailures: no such version"},
-		"image not pullable":            {"internal/smoke/run_test.go TestRun: no image", "internal/doctor/doctor_test.go TestTroubles", "internal/image/image_test.go TestWhatIsNotReadSaysWhy"},
+		"image not pullable":            {"internal/smoke/run_test.go TestRun: no image", "internal/doctor/troubles_test.go TestTroubles: other image", "internal/image/image_test.go TestWhatIsNotReadSaysWhy"},
 		"operator never ready":          {"charts/codes_test.go TestWaitsEndWithAnEntry: ClusterPolicy", "charts/ready_test.go TestWaitOperatorReady"},
 		"a pod that never schedules":    {"internal/smoke/run_test.go TestRun: not placed", "internal/smoke/run_test.go TestRun: slow start without a reason"},
 	}

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/gpuctl/gpuctl/bootstrap"
 	"github.com/gpuctl/gpuctl/bootstrap/sshconn/sshtest"
 )
 
@@ -46,16 +48,17 @@ func TestBadInputOnTheWay(t *testing.T) {
 		server sshtest.Options
 		extra  string // of the machine
 		ssh    string // of spec.ssh
+		code   string
 		says   []string
 	}{
-		"unreachable host":       {sshtest.Options{}, "host: nowhere.invalid", "", []string{"nowhere.invalid"}},
-		"wrong key":              {sshtest.Options{Accept: []ssh.PublicKey{sshtest.NewKey(t).PublicKey()}}, "", "", []string{"auth", "none of 1 keys was accepted"}},
-		"changed host key":       {sshtest.Options{}, "hostKey: " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(sshtest.NewKey(t).PublicKey()))), "", []string{"hostkey", "the pinned key is"}},
-		"wrong sudo password":    {sshtest.Options{Path: locked}, "", "sudoPassword: {env: SUDO_PASSWORD}", []string{"sudo", "password"}},
-		"sudo wants a password":  {sshtest.Options{Path: locked}, "", "", []string{"sudo", "password"}},
-		"no sudo":                {sshtest.Options{Path: bin(t, map[string]string{"id": noRoot, "sudo": "#!/bin/sh\necho 'sudo: command not found' >&2\nexit 127\n"})}, "", "", []string{"sudo"}},
-		"may not become root":    {sshtest.Options{Path: bin(t, map[string]string{"id": noRoot, "sudo": "#!/bin/sh\necho 'ubuntu is not in the sudoers file.' >&2\nexit 1\n"})}, "", "", []string{"sudo"}},
-		"nobody of the name ops": {sshtest.Options{User: "root"}, "user: ops", "", []string{"ops"}},
+		"unreachable host":       {sshtest.Options{}, "host: nowhere.invalid", "", "ssh-name-unknown", []string{"nowhere.invalid"}},
+		"wrong key":              {sshtest.Options{Accept: []ssh.PublicKey{sshtest.NewKey(t).PublicKey()}}, "", "", "ssh-no-key-accepted", []string{"auth", "none of 1 keys was accepted"}},
+		"changed host key":       {sshtest.Options{}, "hostKey: " + strings.TrimSpace(string(ssh.MarshalAuthorizedKey(sshtest.NewKey(t).PublicKey()))), "", "ssh-host-key-changed", []string{"hostkey", "the pinned key is"}},
+		"wrong sudo password":    {sshtest.Options{Path: locked}, "", "sudoPassword: {env: SUDO_PASSWORD}", "sudo-wrong-password", []string{"sudo", "password"}},
+		"sudo wants a password":  {sshtest.Options{Path: locked}, "", "", "sudo-password-needed", []string{"sudo", "password"}},
+		"no sudo":                {sshtest.Options{Path: bin(t, map[string]string{"id": noRoot, "sudo": "#!/bin/sh\necho 'sudo: command not found' >&2\nexit 127\n"})}, "", "", "sudo-absent", []string{"sudo"}},
+		"may not become root":    {sshtest.Options{Path: bin(t, map[string]string{"id": noRoot, "sudo": "#!/bin/sh\necho 'ubuntu is not in the sudoers file.' >&2\nexit 1\n"})}, "", "", "sudo-not-allowed", []string{"sudo"}},
+		"nobody of the name ops": {sshtest.Options{User: "root"}, "user: ops", "", "ssh-no-key-accepted", []string{"ops"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := sshtest.Start(t, c.server)
@@ -70,9 +73,13 @@ func TestBadInputOnTheWay(t *testing.T) {
 			}
 			yaml := fmt.Sprintf("apiVersion: gpuctl.dev/v1alpha1\nkind: Cluster\nmetadata: {name: lab}\nspec:\n  ssh: {%s}\n  machines:\n    - name: gpu-1\n      role: server\n      %s\n      %s\n      port: %d\n      identityFile: %s%s\n",
 				c.ssh, host, user, server.Port(), key, rest)
-			got := runReal(t, yaml, "check", "--no-pairs", "--accept-new-host-keys")
+			got := runReal(t, yaml, "check", "--no-pairs", "--accept-new-host-keys", "-o", "json")
 			if got.code != exitUnreachable {
 				t.Errorf("exit code %d, want %d: %s", got.code, exitUnreachable, got.err)
+			}
+			var told bootstrap.CheckResult
+			if err := json.Unmarshal([]byte(got.out), &told); err != nil || len(told.Machines) != 1 || string(told.Machines[0].Code) != c.code {
+				t.Errorf("%v, the machine is %+v, want code %s", err, told.Machines, c.code)
 			}
 			if n := strings.Count(got.err, "error:"); n != 1 || !strings.Contains(got.err, "gpu-1") {
 				t.Errorf("%d messages, want one that names the machine:\n%s", n, got.err)
@@ -82,7 +89,7 @@ func TestBadInputOnTheWay(t *testing.T) {
 					t.Errorf("no word of %q:\n%s", word, got.err)
 				}
 			}
-			if strings.Contains(got.out, "Nothing speaks against it") || strings.Contains(got.out+got.err, "not-it") {
+			if len(told.Findings) > 0 || strings.Contains(got.out+got.err, "not-it") {
 				t.Errorf("it says too much:\n%s%s", got.out, got.err)
 			}
 		})

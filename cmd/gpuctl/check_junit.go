@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 
@@ -41,7 +42,7 @@ func checkJUnit(r bootstrap.CheckResult) ([]byte, error) {
 	for _, m := range r.Machines {
 		reached := junitCase{Name: "reached", Class: "gpuctl.check." + m.Name}
 		if m.State == bootstrap.Unreachable {
-			reached.Failure = &junitFailure{Type: "unreachable", Message: ui.Clean(m.Error)}
+			reached.Failure = &junitFailure{Type: cmp.Or(string(m.Code), "unreachable"), Message: ui.Clean(m.Error)}
 		}
 		all.Suites = append(all.Suites, suiteOf(m.Name, append([]junitCase{reached}, findingCases(m.Name, r.Findings)...)))
 	}

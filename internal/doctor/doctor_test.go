@@ -26,44 +26,6 @@ func TestAHealthyClusterHasNoFindings(t *testing.T) {
 	}
 }
 
-// Every trouble is found, and nothing else: what follows from it is hidden.
-func TestTroubles(t *testing.T) {
-	provoked := map[diag.Code]bool{}
-	for _, table := range []map[string]trouble{nodeTroubles(), operatorTroubles(), operandTroubles(), podTroubles(), pendingTroubles(), imageTroubles()} {
-		for name, c := range table {
-			seen := healthy()
-			c.change(&seen)
-			found := diag.Reduce(Findings(seen))
-			if len(found) != 1 || found[0].Code != c.code || found[0].Machine != c.node || !strings.Contains(found[0].Evidence, c.evidence) {
-				t.Errorf("%s: %+v, want %s at %q with %q", name, found, c.code, c.node, c.evidence)
-			}
-			provoked[c.code] = true
-		}
-	}
-	for _, code := range Codes() {
-		if p, ok := diag.Lookup(code); !ok || p.Code != code {
-			t.Errorf("%s is not in the catalogue", code)
-		}
-		if !provoked[code] {
-			t.Errorf("nothing provokes %s", code)
-		}
-	}
-	for code := range provoked {
-		if !has(Codes(), code) {
-			t.Errorf("%s is not among Codes", code)
-		}
-	}
-}
-
-func has(list []diag.Code, code diag.Code) bool {
-	for _, c := range list {
-		if c == code {
-			return true
-		}
-	}
-	return false
-}
-
 func label(node int, key, value string) func(*Seen) {
 	return func(s *Seen) { s.Nodes[node].Labels[key] = value }
 }
