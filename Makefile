@@ -35,6 +35,8 @@ lint: $(TOOLS)/golangci-lint-$(GOLANGCI)
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo 'gofmt would change these'; exit 1; }
 	$(TOOLS)/golangci-lint-$(GOLANGCI) run ./...
 	scripts/shellcheck
+	scripts/licences
+	scripts/vulnerabilities
 
 $(TOOLS)/golangci-lint-$(GOLANGCI):
 	@mkdir -p $(TOOLS)
