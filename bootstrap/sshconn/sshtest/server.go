@@ -56,6 +56,8 @@ type Options struct {
 	Latency time.Duration
 	// Greeting is written instead of speaking SSH, until Heal; the connection is then closed.
 	Greeting string
+	// KeyExchanges and Ciphers are all that the server knows; nil means the library's.
+	KeyExchanges, Ciphers []string
 	// Mute accepts connections and never says a word.
 	Mute bool
 }
@@ -76,6 +78,8 @@ type Server struct {
 	lines    []string
 	deaf     atomic.Bool
 	healed   atomic.Bool
+	// another is the host key that took the first one's place; nil until Rekey.
+	another atomic.Pointer[ssh.Signer]
 
 	// Connections counts TCP connections, Logins finished logins, Forwards direct-tcpip channels that were opened.
 	Connections, Logins, Forwards atomic.Int64
@@ -126,28 +130,6 @@ func (s *Server) CommandLines() []string {
 	return append([]string(nil), s.lines...)
 }
 
-// Stop closes the listener and all connections.
-func (s *Server) Stop() {
-	_ = s.listener.Close()
-	s.deaf.Store(false)
-	s.Cut()
-}
-
-// Cut closes all connections and goes on listening.
-func (s *Server) Cut() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.conns {
-		_ = c.Close()
-	}
-}
-
-// Heal ends the fault of Options.Greeting.
-func (s *Server) Heal() { s.healed.Store(true) }
-
-// GoDeaf makes the server read and write nothing more, without closing: a peer that lost its power.
-func (s *Server) GoDeaf() { s.deaf.Store(true) }
-
 func (s *Server) serverConfig() *ssh.ServerConfig {
 	c := &ssh.ServerConfig{
 		MaxAuthTries: -1,
@@ -169,6 +151,7 @@ func (s *Server) serverConfig() *ssh.ServerConfig {
 	if s.opts.Banner != "" {
 		c.BannerCallback = func(ssh.ConnMetadata) string { return s.opts.Banner }
 	}
+	c.KeyExchanges, c.Ciphers = s.opts.KeyExchanges, s.opts.Ciphers
 	for _, k := range s.opts.HostKeys {
 		c.AddHostKey(k)
 	}
@@ -207,6 +190,10 @@ func (s *Server) serve(c net.Conn) {
 		return
 	}
 	config := *s.config
+	if key := s.another.Load(); key != nil {
+		config = *s.serverConfig()
+		config.AddHostKey(*key)
+	}
 	if s.opts.MaxAuthTries > 0 {
 		refused := 0
 		config.PublicKeyCallback = func(meta ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
