@@ -34,7 +34,10 @@ systemctl daemon-reload
 rm -f /etc/modules-load.d/*gpuctl*.conf /etc/sysctl.d/*gpuctl*.conf /etc/systemd/logind.conf.d/*gpuctl*.conf
 rmdir /usr/libexec/kubernetes/kubelet-plugins/volume/exec /usr/libexec/kubernetes/kubelet-plugins/volume \
   /usr/libexec/kubernetes/kubelet-plugins /usr/libexec/kubernetes /etc/systemd/logind.conf.d 2>/dev/null
-rmdir /etc/rancher /var/lib/rancher /etc/cni/net.d /etc/cni 2>/dev/null
+rmdir /etc/rancher /var/lib/rancher 2>/dev/null
+# A container engine of the machine's own ends when the folder that it watches goes:
+# containerd internal/cri/server/cni_conf_syncer.go, "cni conf dir is removed".
+[ -e /run/containerd/containerd.sock ] || [ -e /run/crio/crio.sock ] || rmdir /etc/cni/net.d /etc/cni 2>/dev/null
 
 left() { echo "left $*"; bad=1; }
 bad=0
