@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,13 +43,24 @@ func TestFullLeavingFromAnyLogin(t *testing.T) {
 
 	s.Must(0, "reset", "--driver", "--yes")
 	for i, m := range m {
-		if left := added(bare[i], traces(s, m)); left != "" {
+		// The module stays loaded until the next boot; the lab shows a loaded one by mounts.
+		now := slices.DeleteFunc(traces(s, m), func(line string) bool {
+			return strings.HasPrefix(line, "mount /sys/module ") || strings.HasPrefix(line, "mount /proc/driver ") || strings.HasPrefix(line, "mount /proc/devices ")
+		})
+		if left := added(bare[i], now); left != "" {
 			t.Errorf("%s: a reset leaves:\n%s", m.Name, left)
 		}
 	}
 	packages := "dpkg-query -W -f '${db:Status-Abbrev}|${Package}\\n' 'nvidia*' 'libnvidia*' 'cuda-drivers*' 2>/dev/null | grep '^.i' | grep -vc container || :"
 	if out := s.Exec(m[1], packages+"; ls /etc/modprobe.d/gpuctl-nouveau.conf /etc/apt/sources.list.d/gpuctl-nvidia-driver.list 2>/dev/null || :"); out != "0" {
 		t.Errorf("the driver that gpuctl installed is not gone: %q", out)
+	}
+	if err := m[1].Reboot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now := slices.DeleteFunc(traces(s, m[1]), func(line string) bool { return strings.Contains(line, " DOCKER_") }) // its resolver's ports are others now
+	if left := added(bare[1], now); left != "" {
+		t.Errorf("a reset and a reboot leave:\n%s", left)
 	}
 	if out := s.Exec(m[0], "nvidia-smi -L | grep -c UUID"); out != "1" {
 		t.Errorf("the driver of the machine's image is gone: %q", out)
