@@ -5,12 +5,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/nvidia"
 	"github.com/gpuctl/gpuctl/bootstrap/plan"
 	"github.com/gpuctl/gpuctl/charts"
 	"github.com/gpuctl/gpuctl/internal/kube"
+	"github.com/gpuctl/gpuctl/internal/smoke"
 )
 
 // withToolkit is a machine whose toolkit came by gpuctl.
@@ -201,5 +203,41 @@ func TestTheWayBackIsTheOldSet(t *testing.T) {
 	b = w.contents(s, pure())
 	if _, there := actionsOf(b)[nvidia.ToolkitID("gpu-2")]; there || !strings.Contains(codesOf(b.findings), "toolkit-newer") {
 		t.Errorf("somebody else's toolkit:\n%s", render(b))
+	}
+}
+
+// TestNodesOfAForeignClusterMoveOneFirstToo: gpuctl's own release on a cluster that it did not make.
+func TestNodesOfAForeignClusterMoveOneFirstToo(t *testing.T) {
+	w := existingOf(t, byKubeconfig)
+	s := existingSight("v1.36.1", 2)
+	proof := func(uuids ...string) map[string]string {
+		text, err := smoke.Proof{Time: time.Now(), UUIDs: uuids, Image: "image"}.Annotation()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return map[string]string{provenAnnotation: text}
+	}
+	s.cluster.state.Nodes[1].Annotations = proof("GPU-a", "GPU-b")
+	s.cluster.state.Nodes = append(s.cluster.state.Nodes, kube.Node{Name: "gpu-2", Ready: true, Capacity: map[string]int64{gpuResource: 1},
+		Annotations: proof("GPU-c")})
+	rel, _ := w.operator(s)
+	s.cluster.release = charts.State{Phase: charts.Deployed, Owner: "me", Version: "v26.3.3", Values: rel.Values, ValuesHash: "other"}
+	s.cluster.state.Policy = kube.Policy{Exists: true, State: "ready", Reason: "Reconciled"}
+	b := w.contents(s, pure())
+	got := actionsOf(b)
+	if !needs(got[operatorID], drainID("gpu-1")) || !needs(got[restID], smokeID("gpu-1")) || !needs(got[operatorReadyID], restID) || len(b.actions) != 7 {
+		t.Errorf("%s", render(b))
+	}
+	for _, a := range b.actions {
+		if a.Machine != "" {
+			t.Errorf("%s: there is no machine %s that could be looked at", a.ID, a.Machine)
+		}
+	}
+	waits(t, b)
+	// A release that somebody else made moves as asked, at once.
+	s.cluster.release.Owner = ""
+	asked := existingOf(t, byKubeconfig+"  gpu: {operator: {version: v26.7.0}}\n")
+	if b = asked.contents(s, pure()); idsOf(b.actions) != operatorID+" "+operatorReadyID {
+		t.Errorf("somebody else's:\n%s", render(b))
 	}
 }
