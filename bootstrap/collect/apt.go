@@ -9,7 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -181,6 +183,18 @@ func (c catalogue) closure(names []string, prefix string) ([]deb, error) {
 		}
 	}
 	return out, nil
+}
+
+// headers are kernel headers that a mirror has beside the drivers; NVIDIA's own
+// repositories have none.
+func (c catalogue) headers() []deb {
+	var out []deb
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		if strings.HasPrefix(name, "linux-headers-") {
+			out = append(out, *c.newest(name, ""))
+		}
+	}
+	return out
 }
 
 // dependency takes "name:any (= 1.2-1)" apart; the version is empty unless it is exact.

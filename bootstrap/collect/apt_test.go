@@ -28,6 +28,17 @@ func packagesList() string {
 		entry("nvidia-kernel-open-dkms", "1:590.1-1", "./k590.deb", hash("3"), "")
 }
 
+// Kernel headers come along where a mirror has them.
+func TestHeaders(t *testing.T) {
+	all, err := parsePackages([]byte(packagesList() + "Package: linux-headers-6.1.0-1-amd64\nVersion: 1\nFilename: ./h.deb\nSHA256: " + hash("4") + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := all.headers(); len(got) != 1 || got[0].file != "h.deb" {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestClosure(t *testing.T) {
 	all, err := parsePackages([]byte(packagesList()))
 	if err != nil {

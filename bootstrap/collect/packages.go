@@ -73,7 +73,11 @@ func (j *Job) driver(ctx context.Context, system, arch string) error {
 		if len(have) == 0 {
 			return nil, fmt.Errorf("%w driver %s", errNothing, o.Branch)
 		}
-		return all.closure(have, o.Branch)
+		debs, err := all.closure(have, o.Branch)
+		if err != nil {
+			return nil, err
+		}
+		return append(debs, all.headers()...), nil
 	})
 	if err != nil {
 		return err
