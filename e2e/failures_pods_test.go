@@ -1,11 +1,8 @@
-//go:build lab && full
+//go:build lab
 
 package e2e_test
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // waitingPods wait for GPUs, each for another reason, or have lost theirs. %s is
 // the node with the GPUs.
@@ -126,40 +123,5 @@ k3s kubectl delete namespace team --wait=false >/dev/null`,
 			"default/cuda": "cuda-insufficient", "default/lost": "nvml-lost",
 		},
 		shows: "no single node has more than 2",
-	}
-}
-
-// closedNodes: the GPUs are free and something keeps pods from them.
-func (c *clinic) closedNodes() []illness {
-	node, one := c.agent.Name, manifest(`
-apiVersion: v1
-kind: Pod
-metadata: {name: one, namespace: default}
-spec:
-  terminationGracePeriodSeconds: 0
-  containers: [{name: main, image: "docker.io/library/busybox:1.36.1", command: [sleep, "3600"], resources: {limits: {nvidia.com/gpu: 1}}}]
-`)
-	shown := func() string {
-		out := c.s.Exec(c.server, `k3s kubectl get pod one -o jsonpath='{.status.conditions[?(@.type=="PodScheduled")].reason}'`)
-		if out != "Unschedulable" {
-			return "the pod is " + out
-		}
-		return ""
-	}
-	const gone = "k3s kubectl delete pod one --wait --timeout 50s >/dev/null\n"
-	taint := func(name, key, code string) illness {
-		return illness{
-			name: name, server: fmt.Sprintf("k3s kubectl taint node %s %s:NoSchedule >/dev/null\n", node, key) + one,
-			undoServer: gone + fmt.Sprintf("k3s kubectl taint node %s %s:NoSchedule- >/dev/null", node, key), shown: shown,
-			want: codes{code: "warns"}, pods: map[string]string{"default/one": code}, shows: node,
-		}
-	}
-	return []illness{
-		taint("a taint", "team=a", "pod-untolerated-taint"),
-		taint("an unproven node", unproven, "pod-node-unproven"),
-		{
-			name: "a cordoned node", server: "k3s kubectl cordon " + node + " >/dev/null\n" + one, undoServer: gone + "k3s kubectl uncordon " + node + " >/dev/null",
-			shown: shown, want: codes{"node-cordoned": "warns"}, pods: map[string]string{"default/one": "node-cordoned"}, shows: "free GPUs are on nodes that are cordoned",
-		},
 	}
 }

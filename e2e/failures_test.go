@@ -177,11 +177,17 @@ func (w *ward) mend() {
 // lay changes a machine's simulated GPUs as it runs.
 func lay(t testing.TB, s *scene.Scene, m *machine.Machine, g gpu.Scenario) {
 	t.Helper()
+	layWith(t, s, m, g, "")
+}
+
+// layWith runs gpu-boot over a changed scenario in one of its modes.
+func layWith(t testing.TB, s *scene.Scene, m *machine.Machine, g gpu.Scenario, mode string) {
+	t.Helper()
 	data, err := json.Marshal(g)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Exec(m, "cat >/etc/lab/gpu.json <<'EOF'\n"+string(data)+"\nEOF\n/usr/lib/lab/gpu-boot")
+	s.Exec(m, "cat >/etc/lab/gpu.json <<'EOF'\n"+string(data)+"\nEOF\n/usr/lib/lab/gpu-boot"+mode)
 }
 
 // TestWhatIsWrongWithAMachine: each fault of a machine as a place for Kubernetes

@@ -146,7 +146,8 @@ func TestAnAgentDiesInMidRun(t *testing.T) {
 }
 
 // TestALyingSmokeImage: images that report GPUs the pod was not given, or one
-// GPU twice, do not open a node; an honest one does.
+// GPU twice, do not open a node; an honest one does. The cluster is then broken in
+// ways that the doctor has to name.
 func TestALyingSmokeImage(t *testing.T) {
 	t.Parallel()
 	s := stage.New(t, "lies")
@@ -191,4 +192,5 @@ func TestALyingSmokeImage(t *testing.T) {
 		return ""
 	})
 	proven(t, s, map[string]int{m[0].Name: 0, m[1].Name: 2})
+	clinicOf(t, s, m[0], m[1]).rounds(t)
 }

@@ -69,6 +69,30 @@ func Run() error {
 	return nil
 }
 
+// Faults takes in other faults of the scenario on a machine that lives: what the
+// driver's library and the kernel log say. Mounts and device nodes stay as they
+// are, since containers hold them.
+func Faults() error {
+	s, err := scenario.Load(scenario.Path)
+	if err != nil {
+		return err
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return fmt.Errorf("finding the machine's name: %w", err)
+	}
+	if s, err = current(s.For(host)); err != nil {
+		return err
+	}
+	if err := os.Remove(dmesg); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := layDriver(s); err != nil {
+		return fmt.Errorf("laying driver files: %w", err)
+	}
+	return logXid(s)
+}
+
 // current applies what happened since the scenario was written: a reboot, or a
 // modprobe in this boot.
 func current(s scenario.Scenario) (scenario.Scenario, error) {

@@ -146,6 +146,9 @@ func layNodes(s scenario.Scenario) error {
 	return nil
 }
 
+// dmesg is found before the system's own.
+const dmesg = "/usr/local/bin/dmesg"
+
 // dmesgScript shows the machine's own Xid lines. All machines of a lab share
 // the host's kernel log, so nothing is written to it, and what another machine
 // might have there is left out.
@@ -172,7 +175,6 @@ func logXid(s scenario.Scenario) error {
 	if err := write(filepath.Join(state, "xid"), lines.String()); err != nil {
 		return err
 	}
-	const dmesg = "/usr/local/bin/dmesg"
 	if err := replace(dmesg, []byte(dmesgScript), 0o755); err != nil {
 		return err
 	}

@@ -1,6 +1,6 @@
 // Command gpu-boot lays the simulated GPUs of a lab machine at boot. With the
 // argument "load" it loads the driver, as modprobe asks it to; with "installed" it
-// takes in what a driver package brought; with "mig-mode 0|1" and "mig-cut LAYOUT" it
+// takes in what a driver package brought; with "faults" it takes in other faults of a living machine; with "mig-mode 0|1" and "mig-cut LAYOUT" it
 // does what the driver does for nvidia-smi -mig and for a MIG manager.
 package main
 
@@ -19,6 +19,8 @@ func main() {
 			run = boot.Load
 		case "installed":
 			run = boot.Installed
+		case "faults":
+			run = boot.Faults
 		case "mig-mode":
 			run = func() error { return boot.SetMIGMode(os.Args[len(os.Args)-1] == "1") }
 		case "mig-cut":
