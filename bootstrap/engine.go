@@ -191,6 +191,9 @@ func (e *Engine) Apply(ctx context.Context, o ApplyOptions) (ApplyResult, error)
 	if err != nil {
 		return ApplyResult{}, err
 	}
+	if e.want.upgrade != nil && !s.cluster.there() {
+		return ApplyResult{}, e.noCluster(ctx, s)
+	}
 	do := e.doer()
 	b := e.plan(s, do)
 	if !o.NoPairs && e.want.joining(s, b) && !opens(b.actions) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
@@ -20,6 +21,8 @@ type upgrade struct {
 	unavailable int
 	// drain empties each node before its k3s changes.
 	drain bool
+	// saved says that this run has its snapshot: a server that fails later asks for no second one.
+	saved atomic.Bool
 }
 
 // UpgradeOptions say how k3s is brought to the release of the file.
@@ -37,7 +40,8 @@ const snapshotID = "cluster/etcd-snapshot"
 // Upgrade brings every machine to the file's release of k3s: servers one after
 // the other, then agents, each drained, changed, seen Ready at the new release
 // and opened again. Run again it goes on where it was. The error is a
-// *BlockedError where the step is not safe.
+// *BlockedError where the step is not safe. Without an API nothing is changed:
+// nodes could be neither drained nor judged.
 func (e *Engine) Upgrade(ctx context.Context, o UpgradeOptions) (ApplyResult, error) {
 	e.want.upgrade = &upgrade{unavailable: max(1, o.MaxUnavailable), drain: !o.NoDrain}
 	return e.Apply(ctx, o.ApplyOptions)
@@ -159,7 +163,7 @@ func (w wanted) rollout(actions []plan.Action, s sight, do doer) []plan.Action {
 			snapshot = snapshot || slices.ContainsFunc(actions, func(b plan.Action) bool { return b.ID == k3s.BinaryID(a.Machine) })
 		}
 	}
-	if snapshot && w.config.Spec.Kubernetes.Datastore == k3s.Etcd && s.cluster.there() {
+	if snapshot && !w.upgrade.saved.Load() && w.config.Spec.Kubernetes.Datastore == k3s.Etcd && s.cluster.there() {
 		out = append(out, w.snapshotBefore(s, do))
 	}
 	return out
@@ -188,6 +192,7 @@ func (w wanted) snapshotBefore(s sight, do doer) plan.Action {
 		Apply: func(ctx context.Context, say plan.Say) error {
 			saved, err := k3s.SaveSnapshot(ctx, do.on(lead.Name), lead.DataDir, name)
 			if err == nil {
+				w.upgrade.saved.Store(true)
 				say("saved %s on %s", saved, lead.Name)
 			}
 			return err

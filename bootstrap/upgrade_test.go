@@ -58,6 +58,10 @@ func TestAnUpgradeGoesServersFirst(t *testing.T) {
 			}
 		}
 	}
+	w.upgrade.saved.Store(true)
+	if got := ids(w.contents(s, pure()).actions); strings.Contains(got, snapshotID) {
+		t.Errorf("a second snapshot in one run: %s", got)
+	}
 	if got := needsOf(b, "a2/drain"); strings.Contains(got, "a1/") {
 		t.Errorf("two may be away at once, and a2 waits: %s", got)
 	}

@@ -111,6 +111,7 @@ func upgraded(t *testing.T, s *scene.Scene, m []*machine.Machine) {
 	pod := func() string {
 		return s.Exec(m[0], "k3s kubectl -n kube-system get pods -l k8s-app=kube-dns -o jsonpath='{.items[*].status.phase}'")
 	}
+	ready(s, m[0], m...)
 	s.Must(0, "upgrade", "--to", lab.NextK3s, "--yes")
 	out := s.Exec(m[0], "k3s kubectl get nodes --no-headers")
 	if strings.Count(out, lab.NextK3s) != len(m) || strings.Contains(out, "SchedulingDisabled") {
