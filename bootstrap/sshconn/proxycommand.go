@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -41,23 +42,33 @@ func (l *login) proxyCommand() (net.Conn, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	return &commandConn{Writer: in, out: out, in: in, cmd: cmd, said: said, ended: make(chan struct{})}, nil
+	return &commandConn{Writer: in, out: out, in: in, cmd: cmd, said: said, reaped: make(chan struct{})}, nil
 }
+
+// lastWordsLimit bounds the wait for standard error once standard output has
+// ended: a process that the command left behind may hold it open.
+const lastWordsLimit = time.Second
 
 // commandConn is a child process as a connection.
 type commandConn struct {
 	io.Writer
-	out   io.ReadCloser
-	in    io.Closer
-	cmd   *exec.Cmd
-	said  *lastWords
-	ended chan struct{}
+	out    io.ReadCloser
+	in     io.Closer
+	cmd    *exec.Cmd
+	said   *lastWords
+	reap   sync.Once
+	reaped chan struct{}
 }
 
 // Read reports what the command printed to standard error when it ends.
 func (c *commandConn) Read(p []byte) (int, error) {
 	n, err := c.out.Read(p)
 	if errors.Is(err, io.EOF) {
+		c.wait()
+		select {
+		case <-c.reaped:
+		case <-time.After(lastWordsLimit):
+		}
 		if text := c.said.text(); text != "" {
 			err = fmt.Errorf("proxy command: %s: %w", text, err)
 		}
@@ -67,16 +78,20 @@ func (c *commandConn) Read(p []byte) (int, error) {
 
 // Close ends the child.
 func (c *commandConn) Close() error {
-	select {
-	case <-c.ended:
-		return nil
-	default:
-		close(c.ended)
-	}
 	_ = c.in.Close()
 	_ = c.cmd.Process.Kill() // it may have ended by itself
-	go func() { _ = c.cmd.Wait() }()
+	c.wait()
 	return nil
+}
+
+// wait has the child collected, and what it still says read, in the background.
+func (c *commandConn) wait() {
+	c.reap.Do(func() {
+		go func() {
+			_ = c.cmd.Wait() // how it ended is of no interest
+			close(c.reaped)
+		}()
+	})
 }
 
 func (c *commandConn) LocalAddr() net.Addr              { return commandAddr{} }
