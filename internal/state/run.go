@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -38,19 +39,14 @@ const keep = 50
 
 // NewRun begins a record and makes it the latest. What r knows is masked.
 func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
-	end := make([]byte, 2)
-	if _, err := rand.Read(end); err != nil {
-		return nil, fmt.Errorf("naming the run: %w", err)
-	}
-	run := &Run{ID: now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(end), redactor: r}
-	run.path = filepath.Join(d.path, "runs", run.ID)
-	if err := os.Mkdir(run.path, 0o700); err != nil {
+	id, err := d.newID(now)
+	if err != nil {
 		return nil, fmt.Errorf("recording the run: %w", err)
 	}
+	run := &Run{ID: id, path: filepath.Join(d.path, "runs", id), redactor: r}
 	if err := d.prune(); err != nil {
 		return nil, err
 	}
-	var err error
 	if run.events, err = create(run.path, "events.jsonl"); err != nil {
 		return nil, err
 	}
@@ -62,6 +58,21 @@ func (d Dir) NewRun(now time.Time, r *Redactor) (*Run, error) {
 		return nil, errors.Join(err, run.Close())
 	}
 	return run, nil
+}
+
+// newID makes the folder of a new run. Two that begin in the same second can end up
+// with the same name, once in 65,536 times: the later one takes another.
+func (d Dir) newID(now time.Time) (string, error) {
+	end := make([]byte, 2)
+	for {
+		if _, err := rand.Read(end); err != nil {
+			return "", err
+		}
+		id := now.UTC().Format("20060102T150405Z") + "-" + hex.EncodeToString(end)
+		if err := os.Mkdir(filepath.Join(d.path, "runs", id), 0o700); !errors.Is(err, fs.ErrExist) {
+			return id, err
+		}
+	}
 }
 
 // prune removes the oldest records; their names sort by time.

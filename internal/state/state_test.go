@@ -103,6 +103,23 @@ func TestOldRecordsGo(t *testing.T) {
 	}
 }
 
+// Of 2000 names with the same second some are drawn twice, but for one time in 10^13.
+func TestRunsOfOneSecondHaveTheirOwnNames(t *testing.T) {
+	d := open(t)
+	now := time.Date(2026, 12, 1, 5, 0, 0, 0, time.UTC)
+	seen := map[string]bool{}
+	for range 2000 {
+		id, err := d.newID(now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 2000 {
+		t.Errorf("%d names for 2000 runs", len(seen))
+	}
+}
+
 func TestRedactorMasksLinesOfAKey(t *testing.T) {
 	var r Redactor
 	r.Add("-----BEGIN-----\nMIIabcdefghijklmnop\n-----END-----\n")
