@@ -53,9 +53,10 @@ func (w wanted) comesUp(client *kube.Client, name string) kube.Condition {
 	return client.NodeAt(name, w.kubernetes())
 }
 
-// operatorReady is the gate over all GPU nodes: it waits for every proof to end,
-// and falls only with the operator itself. A node that joins or reboots makes an
-// operator that was ready start again, which it notices late.
+// operatorReady is the gate over all GPU nodes, after their proofs: with a card that
+// failed its proof the operator's own validator fails too, and waiting for that would
+// only cost. A node that joins or reboots makes an operator that was ready start
+// again, which it notices late.
 func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []plan.Action {
 	if s.cluster.there() && s.cluster.state.Policy.Ready() && len(returning)+len(proofs) == 0 {
 		return nil
@@ -69,8 +70,8 @@ func (w wanted) operatorReady(s sight, do doer, proofs, returning []string) []pl
 	}
 	return []plan.Action{{
 		ID: operatorReadyID, Title: "see the GPU Operator ready", Reason: reason,
-		Needs: []string{operatorID}, After: append(proofs, returning...), Timeout: 20 * time.Minute,
-		// A proof that failed is still pending afterwards; the gate was passed all the same.
+		Needs: append([]string{operatorID}, proofs...), After: returning, Timeout: 20 * time.Minute,
+		// The operator notices late what changed: it was ready, and the gate was passed all the same.
 		Ahead: s.cluster.there() && s.cluster.state.Policy.Ready(),
 		Apply: func(ctx context.Context, say plan.Say) error {
 			client, releaser, err := do.api.connect(ctx)
