@@ -29,14 +29,36 @@ going to do, and can be run again at any time: what is right already stays.`,
 	addGlobalFlags(root, a)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return a.checkFlags() }
-	root.AddCommand(
-		newInit(a), newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newSmoke(a), newStatus(a), newDoctor(a),
-		newNode(a), newGPU(a), newProvision(a), newScale(a), newCost(a), newKubeconfig(a), newTrust(a), newSSH(a), newReset(a),
-		newUpgrade(a), newEtcd(a), newCertificate(a), newToken(a),
-		newBundle(a),
-		newExplain(a), newSchema(a), newVersion(a), newDocs(a),
-	)
+	for _, g := range groups(a) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, c := range g.commands {
+			c.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(newSchema(a), newVersion(a), newDocs(a))
 	return root
+}
+
+// group is a heading of the help, and what stands below it.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+// groups are in the order in which somebody with new machines needs them.
+func groups(a *app) []group {
+	return []group{
+		{"From machines to a cluster", []*cobra.Command{
+			newInit(a), newProvision(a), newBundle(a), newBootstrap(a), newCheck(a), newPlan(a), newApply(a), newReset(a),
+		}},
+		{"A cluster at work", []*cobra.Command{
+			newStatus(a), newSmoke(a), newDoctor(a), newExplain(a), newGPU(a), newCost(a), newKubeconfig(a), newSSH(a), newTrust(a),
+		}},
+		{"Machines and versions that change", []*cobra.Command{
+			newNode(a), newScale(a), newUpgrade(a), newEtcd(a), newCertificate(a), newToken(a),
+		}},
+	}
 }
 
 func addGlobalFlags(root *cobra.Command, a *app) {
