@@ -97,7 +97,7 @@ func (c *clinic) pendingPods() illness {
 		server: manifest(oldDriver) + "k3s kubectl wait pod cuda --for jsonpath='{.status.phase}'=Failed --timeout 50s >/dev/null\n" + manifest(waitingPods),
 		undoServer: `k3s kubectl delete pods --all --wait --timeout 50s >/dev/null
 k3s kubectl delete pvc data >/dev/null
-k3s kubectl delete namespace team --wait=false >/dev/null`,
+k3s kubectl delete namespace team --wait --timeout 50s >/dev/null`,
 		shown: func() string {
 			pods := c.s.Exec(c.server, `k3s kubectl get pods -o jsonpath='{range .items[*]}{.metadata.name}={.status.phase}/{.status.containerStatuses[0].state.waiting.reason}/{.status.conditions[?(@.type=="PodScheduled")].reason} {end}'`)
 			job := c.s.Exec(c.server, `k3s kubectl -n team get events -o jsonpath='{.items[*].reason}'`)
