@@ -69,35 +69,57 @@ func Xids(log []host.KernelMsg) map[diag.Code][]string {
 	return out
 }
 
+// xidOf follows the column "Resolution Bucket (Immediate Action)" of NVIDIA's Xid
+// catalogue. Those that ask for nothing at once, and unknown ones, are not told.
+// Source: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html
 func xidOf(m host.KernelMsg) (diag.Code, string) {
 	number := fmt.Sprint(m.Xid)
 	switch m.Xid {
-	case 48, 95:
+	case 48, 95, 140:
 		return CodeECCUncorrected, number
 	case 64:
 		return CodeRemapFailed, number
 	case 63, 94:
 		return CodeECCContained, number
-	case 74:
+	case 74, 136, 155:
 		return CodeNVLink, number
-	case 145, 149:
+	case 144, 145, 146, 147, 148, 149, 150:
 		if strings.Contains(m.Text, "Fatal") && !strings.Contains(m.Text, "Nonfatal") {
 			return CodeNVLink, number + " (fatal)"
 		}
 	case 79:
 		return CodeLost, number + " (fallen off the bus)"
-	case 109:
+	case 46, 62, 109, 110, 143, 156, 158:
 		return CodeXid, number + " (reset)"
+	case 54:
+		return CodeXid, number + " (no auxiliary power)"
+	case 151:
+		return CodeXid, number + " (restart the machine)"
 	case 119, 120:
 		return CodeGSP, number
 	case 154:
 		return recovery(m.Text)
 	case 169:
 		return CodeXidFlavour, number
-	case 13, 31, 43, 45, 68:
+	}
+	if m.Xid == 43 || m.Xid == 45 || restartsApp(m.Xid) {
 		return CodeProgramXid, number
 	}
 	return "", ""
+}
+
+// restartsApp says that NVIDIA asks for the program to be started again, no more:
+// faults of push buffers, memory accesses, copy engines, video engines.
+func restartsApp(xid int) bool {
+	for _, span := range [][2]int{
+		{8, 8}, {11, 11}, {13, 13}, {25, 25}, {31, 32}, {39, 41}, {60, 60}, {68, 72}, {75, 77}, {80, 80}, {82, 86}, {88, 89},
+		{96, 105}, {126, 135}, {139, 139},
+	} {
+		if span[0] <= xid && xid <= span[1] {
+			return true
+		}
+	}
+	return false
 }
 
 // recovery reads the last bracket of Xid 154: "... to 0x1 (GPU Reset Required)".

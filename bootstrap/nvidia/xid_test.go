@@ -47,6 +47,27 @@ func TestXidsByWhatTheyMean(t *testing.T) {
 	}
 }
 
+// The immediate actions of NVIDIA's catalogue beyond those of the reports.
+func TestXidsOfTheCatalogue(t *testing.T) {
+	for _, row := range []struct {
+		xid  int
+		text string
+		code diag.Code
+	}{
+		{46, "", CodeXid}, {62, "", CodeXid}, {110, "", CodeXid}, {143, "", CodeXid}, {158, "", CodeXid},
+		{54, "", CodeXid}, {151, "", CodeXid},
+		{140, "", CodeECCUncorrected}, {136, "", CodeNVLink}, {155, "", CodeNVLink},
+		{144, "SAW Fatal XC1", CodeNVLink}, {150, "MSE Nonfatal XC0", ""},
+		{8, "", CodeProgramXid}, {32, "", CodeProgramXid}, {69, "", CodeProgramXid}, {72, "", CodeProgramXid},
+		{96, "", CodeProgramXid}, {105, "", CodeProgramXid}, {135, "", CodeProgramXid},
+		{38, "", ""}, {73, "", ""}, {92, "", ""}, {121, "", ""}, {137, "", ""}, {171, "", ""}, {999, "", ""},
+	} {
+		if code, _ := xidOf(xid("0000:01:00", row.xid, row.text)); code != row.code {
+			t.Errorf("Xid %d %s: %q, want %q", row.xid, row.text, code, row.code)
+		}
+	}
+}
+
 func TestRecoveryActionsInTheirWordings(t *testing.T) {
 	for text, action := range map[string]string{
 		"GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)": "154 (Node Reboot Required)",

@@ -69,7 +69,7 @@ func xidProblems() []Problem {
 		{
 			Code: "gpu-application-xid", Aliases: []string{"E8"}, Area: "gpu", Severity: Informs,
 			Title:     "A program made a fault on a GPU",
-			Symptom:   "Xid 13, 31, 43, 45, 68",
+			Symptom:   "Xid 13, 31, 32, 43, 45, 68, 69 and others for which NVIDIA asks to start the program again",
 			Cause:     "an error of the program; the GPU is well",
 			Fix:       []string{"tell the owner of the process the line names; the node may stay"},
 			Match:     []string{"xid 13", "xid 31", "xid 43", "xid 45", "xid 68"},
