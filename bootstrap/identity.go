@@ -14,13 +14,17 @@ import (
 // clusterID is the id that every machine of the cluster bears. What the server
 // says counts; before there is one it is the id that this computer knows, or, where
 // no machine bears that any more and the server is new, a fresh one: then another
-// cluster begins under the name of an earlier one.
+// cluster begins under the name of an earlier one. A computer that knows none goes
+// on with what somebody else began on the server.
 func (w wanted) clusterID(s sight) string {
 	if w.existing() != nil {
 		return "" // it is somebody else's, who gave it no id
 	}
 	if s.credentials != nil && s.credentials.ClusterID != "" {
 		return s.credentials.ClusterID
+	}
+	if w.pinned == "" && s.borne != "" {
+		return s.borne
 	}
 	if w.pinned == "" {
 		return w.fresh
@@ -35,6 +39,17 @@ func (w wanted) clusterID(s sight) string {
 		}
 	}
 	return w.fresh
+}
+
+// observeID reads the id of a cluster that somebody else began: k3s does not run yet,
+// and this computer knows no id. Unread it stays another cluster's.
+func (e *Engine) observeID(ctx context.Context, s *sight) {
+	lead := e.want.lead(*s).Name
+	facts, seen := s.facts[lead]
+	if e.want.pinned != "" || s.credentials != nil || s.borne != "" || !seen || !k3s.See(facts, e.want.key).Foreign(e.want.fresh) {
+		return
+	}
+	s.borne = k3s.ReadClusterID(ctx, e.fleet.on(lead))
 }
 
 // otherCluster says why the cluster of this server is not the one this computer

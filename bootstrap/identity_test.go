@@ -33,6 +33,7 @@ func TestWhichClusterItIs(t *testing.T) {
 	}{
 		"the first contact with a new cluster":         {"", "", "", false, "fresh555"},
 		"a colleague's first contact":                  {"", idOfOurs, "", true, idOfOurs},
+		"what a colleague began":                       {"", "", "", false, idOfOthers},
 		"our own":                                      {idOfOurs, idOfOurs, idOfOurs, true, idOfOurs},
 		"ours, made before there were ids":             {"", "", "", true, "fresh555"},
 		"ours, whose server lost the file":             {idOfOurs, "", "", true, idOfOurs},
@@ -52,6 +53,9 @@ func TestWhichClusterItIs(t *testing.T) {
 		}
 		if c.agent != "" {
 			bears(s, "gpu-1", c.agent)
+		}
+		if c.want == idOfOthers {
+			s.borne = idOfOthers
 		}
 		if id := w.clusterID(s); id != c.want {
 			t.Errorf("%s: %s, want %s", name, id, c.want)

@@ -38,6 +38,9 @@ type sight struct {
 	laid []byte
 	// other is why the server is that of another cluster; empty where it is ours.
 	other string
+	// borne is the id on the first server's disk, read where neither its k3s nor this
+	// computer says one.
+	borne string
 }
 
 // observe looks at all machines at once, then at the cluster. Machines that are
@@ -68,6 +71,7 @@ func (e *Engine) observe(ctx context.Context) (sight, error) {
 	}
 	if e.want.existing() == nil {
 		e.observeCluster(ctx, &s)
+		e.observeID(ctx, &s)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -99,13 +103,14 @@ func (e *Engine) observeScope(ctx context.Context, scope string) (sight, error) 
 		fresh.facts[scope], fresh.registries[scope] = facts, registries
 	}
 	e.observeCluster(ctx, &fresh)
+	e.observeID(ctx, &fresh)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if scope != "" {
 		e.sight.facts[scope], e.sight.registries[scope] = fresh.facts[scope], fresh.registries[scope]
 	}
 	e.sight.credentials, e.sight.cluster = fresh.credentials, fresh.cluster
-	e.sight.laid, e.sight.other = fresh.laid, fresh.other
+	e.sight.laid, e.sight.other, e.sight.borne = fresh.laid, fresh.other, fresh.borne
 	return e.copySight(), nil
 }
 

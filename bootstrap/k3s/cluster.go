@@ -25,6 +25,16 @@ func clusterID(text []byte) string {
 	return regexp.MustCompile(`^[a-z0-9]{8,64}$`).FindString(strings.TrimSpace(string(text)))
 }
 
+// ReadClusterID asks a machine to which cluster it belongs; empty where it does not
+// say, or is not reached.
+func ReadClusterID(ctx context.Context, on remote.Runner) string {
+	res, err := on.Run(ctx, remote.Cmd{Name: "read the cluster's id", Script: "cat " + ClusterFile + "\n", Sudo: true, Timeout: 30 * time.Second})
+	if err != nil {
+		return ""
+	}
+	return clusterID(res.Stdout)
+}
+
 // withEnd gives a text its last line break back.
 func withEnd(text []byte) []byte {
 	if len(text) == 0 {

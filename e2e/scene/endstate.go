@@ -17,18 +17,19 @@ import (
 type EndState map[string]string
 
 // owned prints a line per file gpuctl owns and per unit of k3s. $1 is replaced
-// in the content before it is hashed, so that files of two machines compare.
+// in the content before it is hashed, so that files of two machines compare; what
+// each cluster draws anew (tokens, its id, host keys) has a line of its own.
 const owned = `
 {
   find /etc/modules-load.d /etc/sysctl.d /etc/apt /usr/share/keyrings /etc/rancher /var/lib/rancher/k3s/agent/etc -name '*gpuctl*' -type f
   ls -d /etc/rancher/k3s/registries.yaml /usr/local/bin/k3s* /etc/systemd/system/k3s*.service /etc/systemd/system/k3s*.service.env /etc/systemd/system/k3s*.service.d/*
 } 2>/dev/null | sort -u | while read -r f; do
   case $f in
-    *-token) sum=secret ;;
+    *-token | */gpuctl.id | */gpuctl.known_hosts) sum=own ;;
     *) sum=$(sed -e '%s' "$f" | sha256sum | cut -c1-16) ;;
   esac
   echo "file $f|$(stat -c '%%a %%u:%%g' "$f") $sum"
-  case $f in *-token) echo "token $f|$(sha256sum <"$f" | cut -c1-16)" ;; esac
+  case $f in *-token | */gpuctl.id | */gpuctl.known_hosts) echo "token $f|$(sha256sum <"$f" | cut -c1-16)" ;; esac
 done
 for unit in k3s k3s-agent; do
   [ -e "/etc/systemd/system/$unit.service" ] || continue
