@@ -154,8 +154,8 @@ var errNoFlock = errors.New("the server has no flock")
 // once holds the lock until work is over, or until the command that keeps it ends.
 func (h hold) once(ctx, work context.Context, taken func()) error {
 	in, out := io.Pipe()
-	defer func() { _ = in.Close() }() // ends live, too; a pipe in memory
-	go h.live(work, out)
+	defer func() { _ = in.Close() }() // ends the beat, too; a pipe in memory
+	go remote.Alive(work, out, h.beat)
 	said := &firstLine{taken: taken}
 	_, err := h.server.Run(ctx, remote.Cmd{
 		Name: "hold the cluster's lock", Script: holdScript,
@@ -169,23 +169,6 @@ func (h hold) once(ctx, work context.Context, taken func()) error {
 		return errNoFlock
 	}
 	return err
-}
-
-// live writes a line for every beat, until work is over or nobody reads.
-func (h hold) live(work context.Context, out *io.PipeWriter) {
-	defer func() { _ = out.Close() }()
-	tick := time.NewTicker(h.beat)
-	defer tick.Stop()
-	for {
-		if _, err := io.WriteString(out, "alive\n"); err != nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-work.Done():
-			return
-		}
-	}
 }
 
 // firstLine keeps the first 200 bytes that the server says and calls taken

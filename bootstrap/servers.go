@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gpuctl/gpuctl/bootstrap/host"
 	"github.com/gpuctl/gpuctl/bootstrap/k3s"
@@ -98,7 +99,7 @@ func (w wanted) inTurn(s sight) []inventory.Machine {
 // a change would restart k3s for nothing.
 func (w wanted) joinURL(m inventory.Machine, s sight, net Network) string {
 	if e := w.existing(); e != nil {
-		return trimSlash(e.Server)
+		return strings.TrimRight(e.Server, "/")
 	}
 	lead, before := w.lead(s), s.facts[m.Name].K3s.Value.InForce["server"]
 	if m.Role == inventory.Agent && w.config.Spec.Kubernetes.Endpoint != "" {
@@ -150,13 +151,6 @@ func (w wanted) leads(join string, m inventory.Machine, net Network) bool {
 		a, known := net.Addresses[other.Name]
 		return other.Name != m.Name && (!known || slices.Contains([]string{a.Reach, a.NodeIP, a.Second, a.ExternalIP}, u.Hostname()))
 	})
-}
-
-func trimSlash(s string) string {
-	for len(s) > 0 && s[len(s)-1] == '/' {
-		s = s[:len(s)-1]
-	}
-	return s
 }
 
 func trimBrackets(s string) string {

@@ -98,7 +98,7 @@ func (s *Spreader) host(ctx context.Context, m Machine, l *listener) {
 func (s *Spreader) keep(ctx context.Context, m Machine, port int, ready func()) error {
 	in, out := io.Pipe()
 	defer in.Close()
-	go live(ctx, out)
+	go remote.Alive(ctx, out, beat)
 	address := m.Address.String()
 	if m.Address.Is6() {
 		address = "[" + address + "]"
@@ -111,23 +111,6 @@ func (s *Spreader) keep(ctx context.Context, m Machine, port int, ready func()) 
 		Stdin: in, Stdout: &firstWord{word: "ready\n", then: ready},
 	})
 	return err
-}
-
-// live writes a line for every beat, until ctx ends or nobody reads.
-func live(ctx context.Context, out *io.PipeWriter) {
-	defer out.Close()
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	for {
-		if _, err := io.WriteString(out, "alive\n"); err != nil {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // firstWord calls then when a word was written.
